@@ -61,7 +61,7 @@ from specstream.compiler.library import (  # noqa: F401
     state_timers,
     texts,
 )
-from specstream.compiler.lowering.rewrite_native import NativeRewriter
+from specstream.compiler.lowering.rewrite_native import rewrite_native
 from specstream.compiler.oracle.rewrite_oracle import OracleRewriter
 from specstream.compiler.staging.staging import Staging
 from specstream.declarations.derived import Derived
@@ -419,7 +419,7 @@ class _Analysis(Analysis):
         if original is self.of_operator:
             self.look_ups = look_ups(source.tree, self.layout, self.event)
         self.join_numbers(source, check)
-        native_tree = NativeRewriter(self, source, check).rewrite()
+        native_tree = rewrite_native(self, source, check)
         oracle_tree = OracleRewriter(self, source, check).rewrite()
         self.fingerprint += map(ast.dump, (*source.nested, native_tree))
         self.fingerprint.append(repr(sorted((k, told(v)) for k, v in check.constants.items())))

@@ -21,7 +21,7 @@ from specstream.compiler.language.numbers import ORACLE_BUILTINS, Int64
 from specstream.compiler.language.operations import OPERATIONS
 from specstream.compiler.library import arithmetic, iteration, number_builtins, reductions
 from specstream.compiler.lowering.comprehensions import CONSUMERS
-from specstream.compiler.lowering.rewrite_local import CONTAINERS
+from specstream.compiler.lowering.native_rewriter import CONTAINERS
 from specstream.compiler.oracle_objects import local as oracle_local
 
 assert oracle_local  # which adds those that make containers

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream.compiler.lowering.control_flow import LeavingRewriter
+from specstream.compiler.lowering import control_flow
+from specstream.compiler.lowering.native_rewriter import NativeRewriter
 from specstream.compiler.lowering.trip_counts import TripCounts
 
 CONSTANTS: dict[str, Any] = {
@@ -115,13 +116,13 @@ def test_loops_that_end_by_themselves_do_not_poll(
 ) -> None:
     polled: list[Any] = []
 
-    def loop(self: LeavingRewriter, node: Any, poll: Any) -> Any:
+    def loop(rewriter: NativeRewriter, node: Any, poll: Any) -> Any:
         if poll is not None:
             polled.append(poll)
-        return rewritten(self, node, poll)
+        return rewritten(rewriter, node, poll)
 
-    rewritten = LeavingRewriter.loop
-    monkeypatch.setattr(LeavingRewriter, "loop", loop)
+    rewritten = control_flow.loop
+    monkeypatch.setattr(control_flow, "loop", loop)
     operator = ss.operator(state=Words, event={"x": int}, emits={})(function)
     events = pa.table({"x": [3, 1, 2]})
     with ss.Engine(operator, threads=2, horizon=4) as engine:

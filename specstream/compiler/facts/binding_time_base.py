@@ -1,25 +1,24 @@
-"""Binding times of expressions: combines what is known of their parts, for the rules beside it."""
+"""Binding times of expressions: combines what is known of their parts, for all rules."""
 
 from __future__ import annotations
 
 import ast
-from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any
 
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.dates_and_decimals import OwnValues
-from specstream.compiler.facts.element_facts import Elements
-from specstream.compiler.facts.fact import CONSTANT, Fact, Results
+from specstream.compiler.facts.fact import CONSTANT, Fact
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.language.builtin_functions import names_where
 
 __all__ = [
     "LETTERS",
-    "Expressions",
     "bound_in",
     "has_string",
+    "held",
+    "is_number",
     "is_scalar",
+    "item",
+    "joined",
     "makes_container",
 ]
 
@@ -28,56 +27,35 @@ LETTERS = (STR, of.BYTES)
 _MAKING = names_where(lambda one: one.returns in ("list", "dict", "set")) | {"map", "filter"}
 
 
-class Expressions(OwnValues, Elements, ABC):
-    """What is known of expressions; see ``BindingTimes`` of ``event_alone``."""
+def joined(parts: list[Fact], given: Type, compiles: bool) -> Fact:
+    """What is made of parts and gives a type."""
+    return Fact(
+        max((part.depends for part in parts), default=CONSTANT),
+        given,
+        of.required(given) if compiles else None,
+        bound_in(parts),
+    )
 
-    events: frozenset[str]
-    found: dict[ast.expr, Fact]
-    returns: Results
 
-    @abstractmethod
-    def truth(self, node: ast.expr) -> Fact:
-        """What is known of an expression of which only the truth matters."""
+def item(given: Type, at: int, count: int, star: int | None = None) -> Type:
+    given = of.required(given)
+    if star is not None:
+        return of.list_of(of.element(given)) if at == star else of.element(given)
+    if given.name == "tuple" or (given.name == "object" and given.of):
+        return given.of[at] if len(given.of) == count else ANY
+    return of.element(given)
 
-    @abstractmethod
-    def of_constant(self, value: Any) -> Fact:
-        """What is known of a global."""
 
-    def is_event(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id in self.events
+def is_number(found: Fact) -> bool:
+    """Compiled code has a number of it, or what only it knows."""
+    return found.compiled is not None and (of.is_number(found.compiled) or found.compiled == ANY)
 
-    @staticmethod
-    def joined(parts: list[Fact], given: Type, compiles: bool) -> Fact:
-        """What is made of parts and gives a type."""
-        return Fact(
-            max((part.depends for part in parts), default=CONSTANT),
-            given,
-            of.required(given) if compiles else None,
-            bound_in(parts),
-        )
 
-    @staticmethod
-    def item(given: Type, at: int, count: int, star: int | None = None) -> Type:
-        given = of.required(given)
-        if star is not None:
-            return of.list_of(of.element(given)) if at == star else of.element(given)
-        if given.name == "tuple" or (given.name == "object" and given.of):
-            return given.of[at] if len(given.of) == count else ANY
-        return of.element(given)
-
-    @staticmethod
-    def is_number(found: Fact) -> bool:
-        """Compiled code has a number of it, or what only it knows."""
-        return found.compiled is not None and (
-            of.is_number(found.compiled) or found.compiled == ANY
-        )
-
-    @staticmethod
-    def held(found: Fact) -> Fact:
-        """What compiled code has of a list or dict: other types than scalars are its own."""
-        if found.compiled is None or (is_scalar(found.compiled) and found.type == found.compiled):
-            return found
-        return replace(found, compiled=found.compiled if found.compiled.name == "tuple" else ANY)
+def held(found: Fact) -> Fact:
+    """What compiled code has of a list or dict: other types than scalars are its own."""
+    if found.compiled is None or (is_scalar(found.compiled) and found.type == found.compiled):
+        return found
+    return replace(found, compiled=found.compiled if found.compiled.name == "tuple" else ANY)
 
 
 def bound_in(parts: list[Fact]) -> frozenset[int]:

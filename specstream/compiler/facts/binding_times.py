@@ -11,9 +11,9 @@ event alone. The analysis of definite assignment sees to it that no read comes b
 depends on the event alone has one value for as long as the event runs, however often a loop assigns
 it.
 
-The rules for each kind of expression are in
+The rules for names are here, those for other kinds of expressions in
 :mod:`specstream.compiler.facts.binding_time_operations` and
-:mod:`specstream.compiler.facts.binding_time_calls`, those for names here.
+:mod:`specstream.compiler.facts.binding_time_calls`.
 
 This and :mod:`specstream.compiler.facts.literal_promotion` both infer types over one tree. They are
 two because they ask two questions. Here a type is Python's, of what is computed before the operator
@@ -27,21 +27,23 @@ from __future__ import annotations
 import ast
 import enum
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.binding_time_base import (
     LETTERS,
     bound_in,
+    held,
     is_scalar,
+    item,
+    joined,
     makes_container,
 )
-from specstream.compiler.facts.binding_time_calls import Calls
-from specstream.compiler.facts.binding_time_operations import Operations
-from specstream.compiler.facts.dates_and_decimals import counts, is_counted
+from specstream.compiler.facts.dates_and_decimals import OwnValues, counts, is_counted
+from specstream.compiler.facts.element_facts import Elements
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact, Results
 from specstream.compiler.facts.name_bindings import MISSING, bindings_of, look_up
 from specstream.compiler.facts.refused_constructs import is_constant
@@ -57,15 +59,13 @@ __all__ = [
     "STATE",
     "BindingTimes",
     "Fact",
+    "Rule",
 ]
-
-
-# As they call themselves; what os has of the system is of posix.
 
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 
 
-class BindingTimes(Operations, Calls):
+class BindingTimes:
     """The expressions of one function.
 
     Args:
@@ -75,12 +75,15 @@ class BindingTimes(Operations, Calls):
         parameters: of other parameters, what is known of them.
         parse: gives the source of functions that are called.
         returns: tells what they give.
+        rules: for expressions, by their classes (``RULES`` of ``binding_time_rules``).
 
     Attributes:
         found: what is known of each expression that was asked about.
         truths: expressions of which only the truth is staged.
         bindings: the names that are assigned in one place.
         places: all that names are assigned.
+        dates: which expressions are Python's own dates, times and decimals.
+        elements: what is known of the elements of lists.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class BindingTimes(Operations, Calls):
         parameters: dict[str, Fact],
         parse: Callable[[types.FunctionType], FunctionSource],
         returns: Results,
+        rules: Mapping[type[ast.expr], Rule],
     ) -> None:
         self.returns = returns
         self.source = source
@@ -98,20 +102,22 @@ class BindingTimes(Operations, Calls):
         self.events = events
         self.parameters = parameters
         self.parse = parse
+        self.rules = rules
         self.found: dict[ast.expr, Fact] = {}
         self.truths: set[ast.expr] = set()
         self.locals, self.bindings, self.places = bindings_of(source.tree)
         self.bound: list[dict[str, Fact]] = []
         self.open: set[str] = set()
         self.constants: dict[int, tuple[Any, bool, Type]] = {}
-        super().__init__()
+        self.dates = OwnValues(self.of, self.constant, self.forget, self.bindings)
+        self.elements = Elements(source, parse, self.bindings, self.of, self.constant)
 
     def of(self, node: ast.expr) -> Fact:
         """What is known of an expression."""
         known = self.found.get(node)
         if known is None:
-            rule = getattr(self, f"of_{type(node).__name__}", self.of_other)
-            known = self.found[node] = self.staged(node, rule(node))
+            rule = self.rules.get(type(node), BindingTimes.of_other)
+            known = self.found[node] = self.staged(node, rule(self, node))
         return known
 
     def staged(self, node: ast.expr, found: Fact) -> Fact:
@@ -121,9 +127,9 @@ class BindingTimes(Operations, Calls):
         is_computed = isinstance(node, ast.Call | ast.JoinedStr | ast.Subscript | ast.BinOp)
         if found.depends == CONSTANT and not (self.events and is_computed):
             return found
-        of_element = self.is_of_element(found) and (
+        of_element = self.elements.is_of_element(found) and (
             of.is_scalar(found.type)
-            or (of.is_scalar(of.required(found.type)) and self.is_field(node))
+            or (of.is_scalar(of.required(found.type)) and self.elements.is_field(node))
         )
         if of_element or (not found.is_bound and of.is_column(found.type)):
             return replace(found, compiled=found.type, is_staged=True)
@@ -133,7 +139,7 @@ class BindingTimes(Operations, Calls):
         """What is known of an expression of which only the truth matters."""
         if isinstance(node, ast.BoolOp):
             parts = [self.truth(value) for value in node.values]
-            known = self.joined(parts, BOOL, all(part.compiled for part in parts))
+            known = joined(parts, BOOL, all(part.compiled for part in parts))
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             operand = self.truth(node.operand)
             known = replace(operand, type=BOOL, is_staged=False)
@@ -142,7 +148,9 @@ class BindingTimes(Operations, Calls):
             known = self.of(node)
             if known.compiled is not None and is_scalar(known.compiled):
                 return known
-            if known.depends == EVENT and (not known.is_bound or self.is_of_element(known)):
+            if known.depends == EVENT and (
+                not known.is_bound or self.elements.is_of_element(known)
+            ):
                 self.truths.add(node)
                 known = replace(known, type=BOOL, compiled=BOOL, is_staged=True)
             else:
@@ -150,12 +158,21 @@ class BindingTimes(Operations, Calls):
         known = self.found[node] = self.staged(node, known)
         return known
 
+    def inner_result(self, name: str, given: list[Type]) -> Type | None:
+        """What a function inside of this one gives, if somebody keeps these; None: nobody does."""
+        return None
+
     def of_other(self, node: ast.expr) -> Fact:
         """What is computed where it stands; parts of it may be staged."""
         parts = [self.of(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
         return Fact(STATE, ANY, ANY, bound_in(parts))
 
-    # ---- names ----
+    def is_event(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.events
+
+    def forget(self, node: ast.expr) -> None:
+        """Asks about an expression anew, as its parts give another thing now."""
+        del self.found[node]
 
     def of_Constant(self, node: ast.Constant) -> Fact:
         given = of.of_value(node.value)
@@ -194,29 +211,33 @@ class BindingTimes(Operations, Calls):
         value = self.of(binding.value)
         self.bound = bound
         if binding.loop is not None:
-            element = self.element(binding)
+            element = self.elements.element(binding)
             self.open.remove(name)
             return element
         self.open.remove(name)
         if value.depends == STATE:
             return Fact(STATE, ANY, ANY)
         is_whole = binding.at is None or binding.at[0] == binding.star
-        if is_whole and of.required(value.type).name in ("list", "dict") and name in self.changed:
+        if (
+            is_whole
+            and of.required(value.type).name in ("list", "dict")
+            and name in self.elements.changed
+        ):
             return Fact(STATE, ANY, ANY)
         if isinstance(binding.value, ast.DictComp):
             first = binding.value.generators[0]
-            if self.goes_through(first) is not None:
+            if self.elements.goes_through(first) is not None:
                 return Fact(STATE, ANY, ANY)  # compiled code makes the dict
-        inside = value.bound & self.loops.keys()
-        if not all(self.stays_in(name, self.loops[one]) for one in inside):
+        inside = value.bound & self.elements.loops.keys()
+        if not all(self.elements.stays_in(name, self.elements.loops[one]) for one in inside):
             return Fact(STATE, ANY, ANY)
         declared = None if binding.annotation is None else of.annotated(binding.annotation)
         given, compiled = declared or value.type, value.compiled
         if declared == value.type:
             given = value.type  # which knows what a number counts
         if binding.at is not None:
-            given = self.item(given, *binding.at, binding.star)
-            compiled = None if compiled is None else self.item(compiled, *binding.at)
+            given = item(given, *binding.at, binding.star)
+            compiled = None if compiled is None else item(compiled, *binding.at)
         if compiled is not None and self.makes(binding.value, given):
             return Fact(STATE, ANY, ANY)  # statements change what it holds
         if compiled is None and declared is not None and value.depends == EVENT:
@@ -257,11 +278,11 @@ class BindingTimes(Operations, Calls):
         owner = self.of(node.value)
         if owner.depends == STATE:
             return Fact(STATE, ANY, ANY, owner.bound)
-        self.ask(node)
+        self.dates.ask(node)
         compiles = owner.compiled == ANY and _can_compile_attribute(owner.type, node.attr)
-        given = self.returns.attribute(self.type_here(node.value), node.attr)
+        given = self.returns.attribute(self.dates.type_here(node.value), node.attr)
         given = STR if given == ANY and node.attr == "__name__" else given  # of any class
-        found = self.held(self.joined([owner], given, compiles))
+        found = held(joined([owner], given, compiles))
         return replace(found, is_wide=given == INT and node.attr == "int")
 
     def column(self, name: str) -> Fact:
@@ -276,7 +297,7 @@ class BindingTimes(Operations, Calls):
     def refused(self) -> dict[ast.expr, tuple[str, str]]:
         """What of a function of values of the event has no answer."""
         self.compiles()
-        return self.never
+        return self.dates.never
 
     def compiles(self) -> tuple[bool, bool]:
         """Whether a function of values of the event can be compiled; and if not, whether it makes
@@ -298,6 +319,9 @@ class BindingTimes(Operations, Calls):
             if found.type not in (ANY, NONE)
         )
         return compiles, only
+
+
+Rule: TypeAlias = Callable[[BindingTimes, Any], Fact]
 
 
 def _can_compile_attribute(given: Type, name: str) -> bool:

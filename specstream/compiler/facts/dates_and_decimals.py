@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import datetime
 import re
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -166,29 +166,33 @@ def _holds_own(value: Any) -> bool:
     return isinstance(value, OWN_CLASSES)
 
 
-class OwnValues(ABC):
+class OwnValues:
     """Which parts of expressions are Python's own values.
+
+    Args:
+        of: what is known of an expression.
+        constant: the value of a global, or of an attribute of one; MISSING: it is no such.
+        forget: lets an expression be asked about anew.
+        bindings: the names of the function that are assigned in one place.
 
     Attributes:
         own: expressions of columns whose values are given as Python's own.
         never: what can be neither equal nor computed: what is wrong, and what to write.
     """
 
-    bindings: dict[str, Binding]
-    found: dict[ast.expr, Fact]
-
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        of: Callable[[ast.expr], Fact],
+        constant: Callable[[ast.expr], Any],
+        forget: Callable[[ast.expr], None],
+        bindings: dict[str, Binding],
+    ) -> None:
+        self.of = of
+        self.constant = constant
+        self.forget = forget
+        self.bindings = bindings
         self.own: set[ast.expr] = set()
         self.never: dict[ast.expr, tuple[str, str]] = {}
-        super().__init__()
-
-    @abstractmethod
-    def of(self, node: ast.expr) -> Fact:
-        """What is known of an expression."""
-
-    @abstractmethod
-    def constant(self, node: ast.expr) -> Any:
-        """The value of a global, or of an attribute of one; MISSING: it is no such."""
 
     def type_here(self, node: ast.expr) -> Type:
         """The type of a part of what stands around it."""
@@ -227,7 +231,7 @@ class OwnValues(ABC):
         """Lets an operation take Python's own values, so that it gives such a one."""
         self.make_own(node.left)
         self.make_own(node.right)
-        del self.found[node]  # what they give is another thing now
+        self.forget(node)  # what they give is another thing now
 
     def meet(self, nodes: list[ast.expr], are_alike: bool = False) -> None:
         """Expressions whose values meet: of one kind, if one of them is Python's own.

@@ -15,7 +15,6 @@ import functools
 import inspect
 import re
 import types
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,39 +42,48 @@ __all__ = ["Elements"]
 _ITERATORS = (iter, map, filter, zip, reversed, enumerate, re.finditer, csv.reader, csv.DictReader)
 
 
-class Elements(ABC):
-    """Elements, as seen by :class:`~specstream.compiler.facts.binding_times.BindingTimes`.
+class Elements:
+    """What is known of elements, in one function.
+
+    Args:
+        source: the function.
+        parse: gives the source of functions that are called.
+        bindings: the names of the function that are assigned in one place.
+        of: what is known of an expression.
+        constant: the value of a global, or of an attribute of one; MISSING: it is no such.
 
     Attributes:
         loops: the loops and comprehensions that go through such lists, by a number that says of an
             expression that it has a variable of theirs in it.
     """
 
-    source: FunctionSource
-    parse: Callable[[types.FunctionType], FunctionSource]
-    bindings: dict[str, Binding]
-    bound: list[dict[str, Fact]]
-
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        source: FunctionSource,
+        parse: Callable[[types.FunctionType], FunctionSource],
+        bindings: dict[str, Binding],
+        of: Callable[[ast.expr], Fact],
+        constant: Callable[[ast.expr], Any],
+    ) -> None:
+        self.source = source
+        self.parse = parse
+        self.bindings = bindings
+        self.of = of
+        self.constant = constant
         self.loops: dict[int, ast.For | ast.comprehension] = {}
         self._gone_through: dict[ast.For | ast.comprehension, tuple[Type, ...] | None] = {}
         self._around: dict[int, frozenset[int]] = {}
         # As it was written: the tree changes while it is asked about.
         self._reads: dict[str, list[ast.Name]] = {}
         self._repeated: dict[ast.AST, set[int]] = {}
+        self._functions: dict[str, ast.FunctionDef] = {}
         for node in ast.walk(self.source.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._reads.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.FunctionDef):
+                self._functions.setdefault(node.name, node)
             elif inside := repeated(node):
                 self._repeated[node] = inside
-
-    @abstractmethod
-    def of(self, node: ast.expr) -> Fact:
-        """What is known of an expression."""
-
-    @abstractmethod
-    def constant(self, node: ast.expr) -> Any:
-        """The value of a global, or of an attribute of one; MISSING: it is no such."""
 
     def innermost(self, found: Fact) -> int:
         """The loop whose element it depends on."""
@@ -133,8 +141,7 @@ class Elements(ABC):
         value = self.value_of(called.id)
         if isinstance(value, ast.Lambda):
             return value
-        functions = (one for one in ast.walk(self.source.tree) if isinstance(one, ast.FunctionDef))
-        return next((one for one in functions if one.name == called.id), None)
+        return self._functions.get(called.id)
 
     def value_of(self, name: str) -> ast.expr | None:
         """What a local name was given, once and for all."""
@@ -332,17 +339,20 @@ class Elements(ABC):
             return True
         return all(id(one) in self._repeated[loop] for one in self._reads.get(name, ()))
 
-    def take_apart(self, one: ast.comprehension, items: tuple[Type, ...]) -> bool:
-        """Notes what the names of a comprehension are that goes through a list of the event."""
+    def taken_apart(
+        self, one: ast.comprehension, items: tuple[Type, ...]
+    ) -> dict[str, Fact] | None:
+        """What the names of a comprehension are that goes through a list of the event; None: its
+        target is more than names."""
         target = one.target
         names = list(target.elts) if isinstance(target, ast.Tuple) else [target]
-        if not all(isinstance(name, ast.Name) for name in names):
-            return False
+        facts = {}
         for at, name in enumerate(names):
-            assert isinstance(name, ast.Name)
+            if not isinstance(name, ast.Name):
+                return None
             place = (at, len(names)) if isinstance(target, ast.Tuple) else None
-            self.bound[-1][name.id] = self.of_target(one, items, place)
-        return True
+            facts[name.id] = self.of_target(one, items, place)
+        return facts
 
 
 def _owner_name(node: ast.expr) -> str:

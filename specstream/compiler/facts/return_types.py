@@ -23,6 +23,9 @@ from typing import Any
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_time_base import item, joined
+from specstream.compiler.facts.binding_time_calls import given_by, of_call
+from specstream.compiler.facts.binding_time_rules import RULES
 from specstream.compiler.facts.binding_times import BindingTimes
 from specstream.compiler.facts.dates_and_decimals import OWN_CLASSES, own_type
 from specstream.compiler.facts.fact import CONSTANT, EVENT, Fact, Results
@@ -94,7 +97,7 @@ class Returns(Results):
         key = source.original, _key({name: one.type for name, one in given.items()})
         if key not in self._compiles:
             self._compiles[key] = True  # one that calls itself is judged by its other parts
-            body = BindingTimes(source, self.schema, frozenset(), given, self.parse, self)
+            body = BindingTimes(source, self.schema, frozenset(), given, self.parse, self, RULES)
             compiles, makes_objects = body.compiles()
             self._compiles[key] = compiles or (of_numbers and not makes_objects)
         return self._compiles[key]
@@ -115,17 +118,17 @@ class Returns(Results):
             isinstance(cls, type) and issubclass(cls, OWN_CLASSES)
             for cls in (hints.get(name) for name in given)
         )
-        as_numbers = BindingTimes(source, self.schema, frozenset(), given, self.parse, self)
+        as_numbers = BindingTimes(source, self.schema, frozenset(), given, self.parse, self, RULES)
         as_numbers.compiles()
-        is_own = said or bool(as_numbers.own)
-        never = as_numbers.never
+        is_own = said or bool(as_numbers.dates.own)
+        never = as_numbers.dates.never
         if is_own:
             values = {
                 name: replace(one, type=own_type(one.type), compiled=None)
                 for name, one in given.items()
             }
             never = BindingTimes(
-                source, self.schema, frozenset(), values, self.parse, self
+                source, self.schema, frozenset(), values, self.parse, self, RULES
             ).refused()
         problem = next(iter(never.values()), None)
         if problem is not None:
@@ -194,7 +197,7 @@ class _Body(BindingTimes):
     """
 
     def __init__(self, source: FunctionSource, returns: Returns, given: Types) -> None:
-        super().__init__(source, returns.schema, frozenset(), {}, returns.parse, returns)
+        super().__init__(source, returns.schema, frozenset(), {}, returns.parse, returns, _RULES)
         self.all_returns = returns
         self.types = dict(given)
         self.returned: list[Type] = []
@@ -229,7 +232,7 @@ class _Body(BindingTimes):
     def of_local(self, name: str) -> Fact:
         return Fact(EVENT, self.types.get(name, NEVER), None, _INSIDE)
 
-    def of_IfExp(self, node: ast.IfExp) -> Fact:
+    def chosen(self, node: ast.IfExp) -> Fact:
         before = dict(self.types)
         parts = [self.of(node.test)]
         for part, holds in ((node.body, True), (node.orelse, False)):
@@ -237,32 +240,31 @@ class _Body(BindingTimes):
             self.narrow(node.test, holds)
             parts.append(self.of(part))
         self.types = before
-        return self.joined(parts, of.join(part.type for part in parts[1:]), False)
+        return joined(parts, of.join(part.type for part in parts[1:]), False)
 
-    def of_BoolOp(self, node: ast.BoolOp) -> Fact:
+    def bool_op(self, node: ast.BoolOp) -> Fact:
         before = dict(self.types)
         parts = []
         for value in node.values:
             parts.append(self.of(value))
             self.narrow(value, isinstance(node.op, ast.And))
         self.types = before
-        return self.joined(parts, of.chosen(node.op, [one.type for one in parts]), False)
+        return joined(parts, of.chosen(node.op, [one.type for one in parts]), False)
 
-    def of_Call(self, node: ast.Call) -> Fact:
+    def call(self, node: ast.Call) -> Fact:
         inner = self.functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
         if inner is None:
-            return super().of_Call(node)
+            return of_call(self, node)
         given = [self.of(one).type for one in node.args]
         return Fact(EVENT, self.of_inner(inner, given), None, _INSIDE)
 
-    def given_by(self, function: ast.expr, given: list[Type]) -> Type:
-        inner = self.functions.get(function.id) if isinstance(function, ast.Name) else None
-        return super().given_by(function, given) if inner is None else self.of_inner(inner, given)
+    def inner_result(self, name: str, given: list[Type]) -> Type | None:
+        return self.of_inner(self.functions[name], given) if name in self.functions else None
 
     def of_inner(self, inner: ast.FunctionDef | ast.Lambda, given: list[Type]) -> Type:
         """What a function inside gives; it reads the names around it."""
         if isinstance(inner, ast.Lambda):
-            return super().given_by(inner, given)
+            return given_by(self, inner, given)
         key = inner, tuple(given)
         if key in self.all_returns._open:
             return NEVER
@@ -433,10 +435,10 @@ class _Body(BindingTimes):
         return self.block(node.finalbody) and bool(ends)
 
     def go_With(self, node: ast.With) -> bool:
-        for item in node.items:
-            self.type_of(item.context_expr)
-            if item.optional_vars is not None:
-                self.assign(item.optional_vars, ANY)
+        for one in node.items:
+            self.type_of(one.context_expr)
+            if one.optional_vars is not None:
+                self.assign(one.optional_vars, ANY)
         return self.block(node.body)
 
     def go_Match(self, node: ast.Match) -> bool:
@@ -498,7 +500,7 @@ class _Body(BindingTimes):
                 if isinstance(one, ast.Starred):
                     self.assign(one.value, of.list_of(of.element(given)))
                 else:
-                    self.assign(one, self.item(given, at, count))
+                    self.assign(one, item(given, at, count))
         elif isinstance(target, ast.Subscript):
             owner, index = self.of(target.value).type, self.of(target.slice).type
             is_dict = of.required(owner).name == "dict"
@@ -540,6 +542,14 @@ class _Body(BindingTimes):
                 value = self.constant(cls)
                 if isinstance(value, type):
                     self.types[name.id] = of.of_class(value)
+
+
+_RULES: dict[type[ast.expr], Any] = {
+    **RULES,
+    ast.BoolOp: _Body.bool_op,
+    ast.Call: _Body.call,
+    ast.IfExp: _Body.chosen,
+}
 
 
 def _key(given: Types) -> Any:

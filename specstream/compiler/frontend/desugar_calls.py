@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from specstream.compiler.frontend.desugar_collections import LocalCollections
 from specstream.compiler.frontend.desugar_loops import LOOPS, Loops
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.scopes import repeated
 from specstream.compiler.language import standard_library
@@ -221,9 +222,7 @@ class _Spelling(ast.NodeTransformer):
             ast.Expr(ast.Call(function, [copy.deepcopy(into)], [])),
         ]
         for statement in statements:
-            for part in ast.walk(statement):
-                if isinstance(part, ast.expr | ast.stmt) and not hasattr(part, "lineno"):
-                    ast.copy_location(part, node)
+            at_place(statement, node)
         return statements
 
     def visit_For(self, node: ast.For) -> Any:

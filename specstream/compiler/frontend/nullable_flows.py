@@ -67,7 +67,7 @@ def mark_null_reads(
     Returns:
         All that is kept, given away or returned in the same way.
     """
-    flows = _Flows()
+    flows, functions = _Flows(), {*called, *_nested_functions(tree)}
     for node in ast.walk(tree):
         test = is_none_test(node)
         if test is not None:
@@ -82,7 +82,7 @@ def mark_null_reads(
             flows.ask_defaults(node.args)
         elif isinstance(node, ast.FunctionDef) and node is not tree:
             flows.ask_defaults(node.args)
-        elif isinstance(node, ast.Call) and _is_users_function(node.func, called, tree):
+        elif isinstance(node, ast.Call) and _is_users_function(node.func, functions):
             for value in (*node.args, *(one.value for one in node.keywords)):
                 flows.ask(value)
         elif isinstance(node, ast.Call):
@@ -103,12 +103,12 @@ def mark_null_reads(
     return kept
 
 
-def _is_users_function(callee: ast.expr, called: Collection[str], tree: ast.AST) -> bool:
+def _is_users_function(callee: ast.expr, functions: Collection[str]) -> bool:
     """Whether the function that a nullable column is given away to is the user's, or a lambda.
 
     It is called by its name, or where it is written."""
     if isinstance(callee, ast.Name):
-        return callee.id in called or callee.id in _nested_functions(tree)
+        return callee.id in functions
     return isinstance(callee, ast.Lambda)
 
 

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.scopes import bound_names
 from specstream.compiler.language.builtin_functions import names_where
 
@@ -216,7 +217,4 @@ def _augmented_as_assignment(statement: ast.stmt) -> ast.stmt:
         return statement
     read = ast.Name(statement.target.id, ast.Load())
     made = ast.Assign([statement.target], ast.BinOp(read, statement.op, statement.value))
-    for part in ast.walk(made):
-        if not hasattr(part, "lineno"):
-            ast.copy_location(part, statement)
-    return made
+    return at_place(made, statement)

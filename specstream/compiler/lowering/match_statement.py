@@ -25,13 +25,14 @@ from specstream.compiler.backend.none_types import missing, present, value_or_ze
 from specstream.compiler.backend.numba_types import ContainerType
 from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.frontend.definite_assignment import is_irrefutable
+from specstream.compiler.frontend.made_nodes import at_place, constant, load
 from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.local_lists import List
 from specstream.compiler.library.none_rules import fits_none
 from specstream.compiler.library.state_sequence_types import DequeField, ListField
-from specstream.compiler.lowering.rewriter_base import NativeParts
+from specstream.compiler.lowering.native_rewriter import Handler, NativeRewriter
 
-__all__ = ["MatchStatements"]
+__all__ = ["HANDLERS", "is_singleton"]
 
 
 @intrinsic
@@ -125,103 +126,105 @@ def _star_of(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return own(value), args, code
 
 
-class MatchStatements(NativeParts):
-    """What the native rewriting does with match statements."""
+def _match(rewriter: NativeRewriter, node: ast.Match) -> Any:
+    subject = rewriter.new_name("subject")
+    taken = ast.Assign([ast.Name(subject, ast.Store())], node.subject)
+    chain: list[ast.stmt] = []
+    for case in reversed(node.cases):
+        captures: dict[str, str] = {}
+        tests = _tests(rewriter, case.pattern, load(subject), captures)
+        tests += [
+            _keep(rewriter, name, load(aside), case.pattern) for name, aside in captures.items()
+        ]
+        if case.guard is not None:
+            tests.append(case.guard)
+        elif is_irrefutable(case.pattern):
+            # The last case; Numba need not see a way around it.
+            chain = [ast.Expr(test) for test in tests] + case.body
+            continue
+        chain = [ast.copy_location(ast.If(_all_of(tests), case.body, chain), case.pattern)]
+    for statement in (taken, *chain):
+        at_place(ast.copy_location(statement, node), node)
+    return rewriter.statements([taken, *chain])
 
-    def visit_Match(self, node: ast.Match) -> Any:
-        subject = self.new_name("subject")
-        taken = ast.Assign([ast.Name(subject, ast.Store())], node.subject)
-        chain: list[ast.stmt] = []
-        for case in reversed(node.cases):
-            captures: dict[str, str] = {}
-            tests = self.tests(case.pattern, _load(subject), captures)
-            tests += [
-                self.keep(name, _load(aside), case.pattern) for name, aside in captures.items()
-            ]
-            if case.guard is not None:
-                tests.append(case.guard)
-            elif is_irrefutable(case.pattern):
-                # The last case; Numba need not see a way around it.
-                chain = [ast.Expr(test) for test in tests] + case.body
-                continue
-            chain = [ast.copy_location(ast.If(_all_of(tests), case.body, chain), case.pattern)]
-        for statement in (taken, *chain):
-            ast.copy_location(statement, node)
-            for part in ast.walk(statement):
-                if not hasattr(part, "lineno") and isinstance(part, ast.expr | ast.stmt):
-                    ast.copy_location(part, node)
-        return self.statements([taken, *chain])
 
-    def keep(self, name: str, value: ast.expr, at: ast.AST) -> ast.expr:
-        """Gives a value to a name, inside of a condition that goes on."""
-        return self.core(kept_aside, ast.NamedExpr(ast.Name(name, ast.Store()), value), at=at)
+def _keep(rewriter: NativeRewriter, name: str, value: ast.expr, at: ast.AST) -> ast.expr:
+    """Gives a value to a name, inside of a condition that goes on."""
+    return rewriter.core(kept_aside, ast.NamedExpr(ast.Name(name, ast.Store()), value), at=at)
 
-    def tests(
-        self, pattern: ast.pattern, subject: ast.expr, captures: dict[str, str]
-    ) -> list[ast.expr]:
-        """What has to hold, in this order; captures come to be by the way, under other names."""
-        match pattern:
-            case ast.MatchValue():
-                test = ast.Compare(subject, [ast.Eq()], [pattern.value])
-                return [ast.copy_location(test, pattern)]
-            case ast.MatchSingleton(value=None):
-                return [self.core(fits_none, subject, at=pattern)]
-            case ast.MatchSingleton():
-                wanted = ast.copy_location(ast.Constant(pattern.value), pattern)
-                return [self.core(is_singleton, subject, wanted, at=pattern)]
-            case ast.MatchAs():
-                tests = []
-                if pattern.pattern is not None:
-                    tests = self.tests(pattern.pattern, subject, captures)
-                if pattern.name is not None:
-                    aside = captures.setdefault(pattern.name, f"__ss_{pattern.name}·0")
-                    tests.append(self.keep(aside, subject, pattern))
-                return tests
-            case ast.MatchOr():
-                return self.alternatives(pattern, subject, captures)
-            case ast.MatchSequence():
-                return self.sequence(pattern, subject, captures)
-        return self.check.refuse(
-            pattern,
-            f"{ast.unparse(pattern)} is a pattern that cannot be compiled",
-            "match numbers, strings and tuples of them, and use a guard: case x if ...",
-        )
 
-    def alternatives(
-        self, pattern: ast.MatchOr, subject: ast.expr, captures: dict[str, str]
-    ) -> list[ast.expr]:
-        choices: list[ast.expr] = []
-        for alternative in pattern.patterns:
-            tests = self.tests(alternative, subject, captures)
-            tests = tests or [ast.copy_location(ast.Constant(True), alternative)]
-            choices.append(_all_of(tests))
-        return [ast.BoolOp(ast.Or(), choices)]
+def _tests(
+    rewriter: NativeRewriter, pattern: ast.pattern, subject: ast.expr, captures: dict[str, str]
+) -> list[ast.expr]:
+    """What has to hold, in this order; captures come to be by the way, under other names."""
+    match pattern:
+        case ast.MatchValue():
+            test = ast.Compare(subject, [ast.Eq()], [pattern.value])
+            return [ast.copy_location(test, pattern)]
+        case ast.MatchSingleton(value=None):
+            return [rewriter.core(fits_none, subject, at=pattern)]
+        case ast.MatchSingleton():
+            wanted = constant(pattern.value, pattern)
+            return [rewriter.core(is_singleton, subject, wanted, at=pattern)]
+        case ast.MatchAs():
+            tests = []
+            if pattern.pattern is not None:
+                tests = _tests(rewriter, pattern.pattern, subject, captures)
+            if pattern.name is not None:
+                aside = captures.setdefault(pattern.name, f"__ss_{pattern.name}·0")
+                tests.append(_keep(rewriter, aside, subject, pattern))
+            return tests
+        case ast.MatchOr():
+            return _alternatives(rewriter, pattern, subject, captures)
+        case ast.MatchSequence():
+            return _sequence(rewriter, pattern, subject, captures)
+    return rewriter.check.refuse(
+        pattern,
+        f"{ast.unparse(pattern)} is a pattern that cannot be compiled",
+        "match numbers, strings and tuples of them, and use a guard: case x if ...",
+    )
 
-    def sequence(
-        self, pattern: ast.MatchSequence, subject: ast.expr, captures: dict[str, str]
-    ) -> list[ast.expr]:
-        parts = pattern.patterns
-        stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
-        least = ast.copy_location(ast.Constant(len(parts) - len(stars)), pattern)
-        has_star = ast.copy_location(ast.Constant(bool(stars)), pattern)
-        tests: list[ast.expr] = [self.core(is_sequence, subject, least, has_star, at=pattern)]
-        for at, part in enumerate(parts):
-            if isinstance(part, ast.MatchStar):
-                if part.name is not None:
-                    counts = [ast.Constant(at), ast.Constant(len(parts) - at - 1)]
-                    rest = self.core(star_of, subject, *counts, at=pattern)
-                    aside = captures.setdefault(part.name, f"__ss_{part.name}·0")
-                    tests.append(self.keep(aside, rest, pattern))
-            else:
-                place = at - len(parts) if stars and at > stars[0] else at
-                item = ast.Subscript(subject, ast.Constant(place), ast.Load())
-                tests += self.tests(part, ast.copy_location(item, pattern), captures)
-        return tests
+
+def _alternatives(
+    rewriter: NativeRewriter, pattern: ast.MatchOr, subject: ast.expr, captures: dict[str, str]
+) -> list[ast.expr]:
+    choices: list[ast.expr] = []
+    for alternative in pattern.patterns:
+        tests = _tests(rewriter, alternative, subject, captures)
+        tests = tests or [constant(True, alternative)]
+        choices.append(_all_of(tests))
+    return [ast.BoolOp(ast.Or(), choices)]
+
+
+def _sequence(
+    rewriter: NativeRewriter,
+    pattern: ast.MatchSequence,
+    subject: ast.expr,
+    captures: dict[str, str],
+) -> list[ast.expr]:
+    parts = pattern.patterns
+    stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
+    least = constant(len(parts) - len(stars), pattern)
+    has_star = constant(bool(stars), pattern)
+    tests: list[ast.expr] = [rewriter.core(is_sequence, subject, least, has_star, at=pattern)]
+    for at, part in enumerate(parts):
+        if isinstance(part, ast.MatchStar):
+            if part.name is not None:
+                counts = [ast.Constant(at), ast.Constant(len(parts) - at - 1)]
+                rest = rewriter.core(star_of, subject, *counts, at=pattern)
+                aside = captures.setdefault(part.name, f"__ss_{part.name}·0")
+                tests.append(_keep(rewriter, aside, rest, pattern))
+        else:
+            place = at - len(parts) if stars and at > stars[0] else at
+            item = ast.Subscript(subject, ast.Constant(place), ast.Load())
+            tests += _tests(rewriter, part, ast.copy_location(item, pattern), captures)
+    return tests
 
 
 def _all_of(tests: list[ast.expr]) -> ast.expr:
     return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
 
 
-def _load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
+HANDLERS: dict[type[ast.AST], Handler] = {
+    ast.Match: _match,
+}

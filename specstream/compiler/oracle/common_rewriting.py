@@ -13,6 +13,7 @@ from typing import Any
 
 from specstream.columns.strings import string_code
 from specstream.compiler.facts.refused_constructs import Check
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.language import numbers
 from specstream.compiler.language.frozen import Frozen, is_frozen
@@ -44,10 +45,6 @@ class Rewriter(ast.NodeTransformer):
         tree.returns = None
         tree.body = self.statements(tree.body) or [ast.Pass()]
         return tree
-
-    def argument(self, value: ast.expr) -> ast.expr:
-        """What a function of the user's is given."""
-        return value
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         rewritten: list[ast.stmt] = []
@@ -144,9 +141,7 @@ def expand_augmented(
         store = ast.Subscript(owner(), index(), ast.Store())
     statements = [*before, ast.Assign([store], combine(load, node.value))]
     for statement in statements:
-        for part in ast.walk(statement):
-            if not hasattr(part, "lineno"):
-                ast.copy_location(part, node)
+        at_place(statement, node)
     return statements
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from specstream.columns.dates_and_decimals import own_value
 from specstream.columns.derived import UNREACHED, given_in_place
 from specstream.compiler.facts.name_bindings import MISSING, as_now, look_up
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language.standard_library import by_argument
 from specstream.compiler.staging.ordered_sets import MAKERS, in_order, with_ordered_sets
@@ -97,10 +98,7 @@ class Made:
         tree = ast.FunctionDef(original, arguments, statements, [])
         values = tuple((name, id(look_up(self.source.original, name))) for name in self.names)
         key = (ast.dump(tree), tuple(self.inputs.values()), values)
-        for part in ast.walk(tree):
-            if isinstance(part, ast.expr | ast.stmt | ast.arg | ast.ExceptHandler):
-                ast.copy_location(part, body) if not hasattr(part, "lineno") else None
-        module = ast.fix_missing_locations(ast.Module([tree], []))
+        module = ast.fix_missing_locations(ast.Module([at_place(tree, body)], []))
         namespace = {
             **self.names,
             **NAMES,

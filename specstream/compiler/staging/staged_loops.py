@@ -22,7 +22,7 @@ from specstream.declarations.derived import Part, Scalar
 
 Made = TypeVar("Made", bound=ast.AST)
 
-__all__ = ["NAMES", "Loop", "at_place", "checked", "taken_apart", "with_places"]
+__all__ = ["NAMES", "Loop", "checked", "taken_apart", "with_places"]
 
 
 @dataclass
@@ -197,12 +197,4 @@ def with_places(made: Made) -> Made:
         for one in ast.iter_child_nodes(part):
             if isinstance(one, ast.expr | ast.stmt) and not hasattr(one, "lineno"):
                 ast.copy_location(one, part if hasattr(part, "lineno") else made)
-    return made
-
-
-def at_place(made: Made, node: ast.AST) -> Made:
-    """A staged loop, or what else was made, with the line number of what it replaces."""
-    for part in ast.walk(made):
-        if not hasattr(part, "lineno"):
-            ast.copy_location(part, node)
     return made

@@ -16,22 +16,22 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_time_rules import RULES
 from specstream.compiler.facts.binding_times import STATE, BindingTimes
 from specstream.compiler.facts.list_use import list_part
 from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.facts.return_types import Returns
 from specstream.compiler.facts.value_types import BOOL, FLOAT, INT, STR, Type
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.staging.derived_functions import Made, Unpack
-from specstream.compiler.staging.staged_lists import Guard, ListStaging
-from specstream.compiler.staging.staged_loops import at_place as _at
 from specstream.compiler.staging.staged_loops import taken_apart
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark
 from specstream.declarations.state_layout import Layout
 
-__all__ = ["Shape", "Staged", "StagedValues"]
+__all__ = ["INNER", "Guard", "Shape", "Staged", "StagedValues"]
 
 
 class Staged:
@@ -83,25 +83,46 @@ class Shape:
     is_seen: bool
 
 
-class StagedValues(ListStaging):
-    """The derived values of one function."""
+INNER = Shape((), is_tuple=False, is_seen=False)
+"""Of what no column has: other derived values, or an exception, are made of it."""
+
+Guard = tuple[ast.expr, bool]
+"""A condition, and whether it holds where it guards."""
+
+
+class StagedValues:
+    """The derived values of one function.
+
+    Args:
+        staging: what is staged out of all functions of the operator.
+        source: of the function.
+        events: its parameters that are the event.
+
+    Attributes:
+        event: the name of the event in it.
+        alone: what its expressions depend on.
+        guards: the conditions around what is gone through.
+        guards_of: those around the assignment of a name.
+        names: the globals that functions for Python use.
+        dropped: names that compiled code has not got, with their types.
+        used: local names that stand in something staged.
+        of_name: the derived values of local names.
+        caught: names of caught exceptions.
+    """
 
     def __init__(self, staging: Staged, source: FunctionSource, events: frozenset[str]) -> None:
         self.staging = staging
         self.source = source
         self.event = min(events, default="")
         self.alone = BindingTimes(
-            source, staging.analysis.event, events, {}, staging.parse, staging.returns
+            source, staging.analysis.event, events, {}, staging.parse, staging.returns, RULES
         )
         self.guards: list[Guard] = []
         self.names: dict[str, Any] = {}
         self.dropped: dict[str, Type] = {}
-        self.wide: dict[str, tuple[Any, ast.expr, list[Guard]]] = {}
-        self.used: set[str] = set()  # local names that stand in something staged
+        self.used: set[str] = set()
         self.of_name: dict[str, int] = {}
-        self.says = False  # what is gone through is what an exception is made of
         self.guards_of: dict[str, list[Guard]] = {}
-        super().__init__()
         self.caught = {
             node.name
             for node in ast.walk(source.tree)
@@ -111,24 +132,21 @@ class StagedValues(ListStaging):
     def refuse(self, node: ast.AST, problem: str, hint: str) -> NoReturn:
         self.staging.analysis.refuse(self.source, node, problem, hint)
 
-    def check(self, number: int) -> ast.expr:
-        """What raises where a derived value did."""
-        return ast.Attribute(ast.Name(self.event, ast.Load()), name_of(number), ast.Load())
+    def check(self, number: int, at: int | None = None) -> ast.expr:
+        """What raises where a derived value did; with a place, the read of that hidden column."""
+        return ast.Attribute(ast.Name(self.event, ast.Load()), name_of(number, at), ast.Load())
 
     # ---- derived values ----
 
     def staged(self, node: ast.expr, given: Type, unpack: Unpack = (0, None)) -> ast.expr:
         """The reads of hidden columns that stand for an expression."""
         number = self.seen(node, given, unpack)
-        event = ast.Name(self.event, ast.Load())
         count = len(given.of) if given.name == "tuple" else 1
         if any(one.name == "list" for one in (given, *given.of)):
             self.uses_arena()
-        reads: list[ast.expr] = [
-            ast.Attribute(event, name_of(number, at), ast.Load()) for at in range(count)
-        ]
+        reads = [self.check(number, at) for at in range(count)]
         made = ast.Tuple(reads, ast.Load()) if given.name == "tuple" else reads[0]
-        placed: ast.expr = _at(made, node)
+        placed: ast.expr = at_place(made, node)
         return placed
 
     def seen(self, node: ast.expr, given: Type | None, unpack: Unpack = (0, None)) -> int:
@@ -155,18 +173,11 @@ class StagedValues(ListStaging):
     def uses_arena(self) -> None:
         self.staging.analysis.uses_arena = True
 
-    def nothing_made(self) -> Made:
-        return Made(self.source)
-
-    def made(
-        self,
-        node: ast.expr,
-        body: ast.expr,
-        made: Any,
-        parts: tuple[Part, ...],
-        guards: list[ast.expr],
-    ) -> int:
-        return self.function(node, body, made, Shape(parts, False, True), guards)
+    def drop_assigned(self, node: ast.expr) -> None:
+        """Names that are assigned within something staged are gone."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.NamedExpr):
+                self.dropped[part.target.id] = self.alone.of(part.value).type
 
     def function(
         self,
@@ -178,7 +189,7 @@ class StagedValues(ListStaging):
         unpack: Unpack = (0, None),
     ) -> int:
         """The same, of the expression for Python and of what it is made of."""
-        function, key = made.function(_at(body, node), guards, unpack)
+        function, key = made.function(at_place(body, node), guards, unpack)
         self.names |= made.names
         derived = Derived(
             text=ast.unparse(node),
@@ -222,6 +233,9 @@ class StagedValues(ListStaging):
             and self.alone.is_event(callee.value)
         )
 
+    def is_emit(self, callee: ast.expr) -> bool:
+        return isinstance(callee, ast.Name) and callee.id in self.source.parameters
+
     def is_safe(self, node: ast.expr) -> bool:
         """Whether a condition is for Python what it is for compiled code: there integers wrap, and
         a null is a zero."""
@@ -245,12 +259,11 @@ class StagedValues(ListStaging):
         if name not in self.of_name:
             binding = self.alone.bindings[name]
             guards, self.guards = self.guards, self.guards_of.get(name, [])
-            held = Shape((), False, False)
             if binding.at is None:
-                self.of_name[name] = self.derive(binding.value, held)
+                self.of_name[name] = self.derive(binding.value, INNER)
             else:
                 at, count = binding.at
-                whole = self.derive(binding.value, held, unpack=(count, binding.star))
+                whole = self.derive(binding.value, INNER, unpack=(count, binding.star))
                 self.of_name[name] = self.item(whole, at)
             self.guards = guards
         return self.of_name[name]
@@ -264,10 +277,10 @@ class StagedValues(ListStaging):
 
     def python(self, node: Any, made: Made) -> Any:
         """A copy of an expression, over the inputs of a derived value."""
-        if node in self.alone.never:
-            self.refuse(node, *self.alone.never[node])
+        if node in self.alone.dates.never:
+            self.refuse(node, *self.alone.dates.never[node])
         copied = self.numbers(node, made)
-        if node in self.alone.own:
+        if node in self.alone.dates.own:
             return ast.Call(ast.Name("__ss_own", ast.Load()), [copied], [])
         return copied
 
@@ -317,9 +330,11 @@ class StagedValues(ListStaging):
             return inside if binding.at is None else taken_apart(inside, *binding.at, binding.star)
         if binding is not None:
             self.used.add(name)
-            if binding.at is None and self.alone.is_used_up(binding.value):
+            if binding.at is None and self.alone.elements.is_used_up(binding.value):
                 return self.made_anew(node, binding.value, made)
-            if binding.at is None and self.alone.is_changed_object(name, self.alone.of(node).type):
+            if binding.at is None and self.alone.elements.is_changed_object(
+                name, self.alone.of(node).type
+            ):
                 return self.made_anew(node, binding.value, made)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)
             if binding.at is None and is_simple and name not in self.of_name:
@@ -336,8 +351,8 @@ class StagedValues(ListStaging):
 
     def made_anew(self, node: ast.Name, value: ast.expr, made: Made) -> ast.expr:
         """An iterator or object that has a name and changes: not that of other events."""
-        if not self.alone.is_read_once(node.id):
-            if self.alone.is_used_up(value):
+        if not self.alone.elements.is_read_once(node.id):
+            if self.alone.elements.is_used_up(value):
                 what = "an iterator, which can be used only once,"
                 hint = (
                     f"make a list of it where it is made, {node.id} = list(...), and take the "
@@ -356,9 +371,9 @@ class StagedValues(ListStaging):
     def argument(self, node: ast.expr) -> str | int:
         """What a function that is marked as pure is given."""
         is_column = isinstance(node, ast.Attribute) and self.alone.is_event(node.value)
-        if isinstance(node, ast.Attribute) and is_column and node not in self.alone.own:
+        if isinstance(node, ast.Attribute) and is_column and node not in self.alone.dates.own:
             return node.attr
-        return self.derive(node, Shape((), False, False))
+        return self.derive(node, INNER)
 
     def called(self, node: ast.Call, mark: Pure) -> int:
         """The derived value of a call of a function that is marked as pure."""
