@@ -122,6 +122,10 @@ class Records:
             for name, (convert, what) in zip(self._names, self._convert, strict=True)
         ]
 
+    def check(self, value: Any) -> tuple[Any, list[Any]]:
+        """A record and what it has, as :meth:`put` takes them."""
+        return value, self.values(value)
+
     def at(self, place: Hashable, word: Callable[[], int]) -> Any:
         """The object of a place, whose first word is what ``word()`` gives."""
         found = self.objects.get(place)

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import Any
 
 from specstream.compiler.language import standard_library
+from specstream.compiler.oracle_objects.entries import full
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
 from specstream.declarations.state_layout import Field
-from specstream.interpreted.coded import Begin, Coded, ElementsOf, full
+from specstream.interpreted.coded import Begin, Coded
 from specstream.interpreted.records import Records
 
 __all__ = ["StateDeque", "StateList", "StateQueue"]
@@ -27,21 +28,21 @@ __all__ = ["StateDeque", "StateList", "StateQueue"]
 class StateList(MutableSequence[Any]):
     """A list of the state."""
 
-    __slots__ = ("_begin", "_coded", "_name", "_number", "_of", "_records", "_run")
+    __slots__ = ("_checked", "_coded", "_name", "_number", "_of", "_records", "_run")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(
-        self, field: Field, number: int, run: Any, elements_of: ElementsOf, begin: Begin
-    ) -> None:
+    def __init__(self, field: Field, number: int, run: Any, elements: Any, begin: Begin) -> None:
         assert field.container is not None
         self._of, self._name, self._number, self._run = field.container, field.name, number, run
         what = f"state.{field.name}"
         self._records: Records | None = None
         self._coded: Any = None
         if self._of.value.record is not None:
-            self._records = Records(what, self._of.value, elements_of, begin)
+            self._records = Records(what, self._of.value, elements.of, begin)
+            self._checked = self._records.values
         else:
-            self._coded = Coded(self._of.value, what, elements_of)
+            self._coded = Coded(self._of.value, elements.of)
+            self._checked = elements.codec.check(self._of.value, what)
 
     # ---- elements by their places ----
 
@@ -67,9 +68,6 @@ class StateList(MutableSequence[Any]):
     def _bound(self, at: int) -> Any:
         assert self._records is not None
         return self._records.at(at, self._place(at))
-
-    def _checked(self, value: Any) -> Any:
-        return self._coded.parts(value) if self._records is None else self._records.values(value)
 
     def _store(self, at: int, value: Any, checked: Any) -> None:
         if self._records is None:
@@ -110,7 +108,7 @@ class StateList(MutableSequence[Any]):
             values = [self._held_at(at) for at in range(len(order))]
             for place, at in enumerate(order):
                 if place != at:
-                    self._coded.store(self._word(place), self._coded.parts(values[at]))
+                    self._coded.store(self._word(place), values[at])
             return
         held = [self._records.read(self._word(at)) for at in range(len(order))]
         for place, at in enumerate(order):

@@ -16,6 +16,7 @@ from specstream.columns.derived import NO_TEXTS
 from specstream.columns.exception_texts import leaving
 from specstream.columns.strings import StringTable
 from specstream.compiler.frontend.program import Program
+from specstream.compiler.oracle_objects.entries import MemoryTimers
 from specstream.compiler.oracle_objects.timers import timer_key, timer_text
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Layout
@@ -51,7 +52,7 @@ class Sequential:
         self.fired: dict[int, tuple[Any, int]] = {}
         self.failed_timer: Any = None
         self.by_vertex: dict[str, tuple[int, int]] = {}
-        self._ends: dict[int, int] | None = None
+        self._ends: int | None = None
         self._row = 0
 
     def begin(
@@ -73,6 +74,7 @@ class Sequential:
         self._at_event()
         self._texts, self._seed = Texts(None, strings), seed
         elements = Elements(memory, self._layout, strings)
+        self._codec = elements.codec
         self._state, self._begin = make_state(self._layout, memory, elements)
         self._event = make_event(event, memory, seed, self._texts)
         self.rows = []
@@ -103,8 +105,9 @@ class Sequential:
             self._run(lambda: process(state, self._event, self._emit), row)
         else:
             self._run(lambda: process(self._event, self._emit), row)
-        if self._layout.timers is not None:
-            memory.clock = max(memory.clock, time)
+        timers = self._timers
+        if timers is not None:
+            timers.clock = max(timers.clock, time)
 
     def _run(self, function: Callable[[], object], row: int) -> None:
         memory, emitted = self._memory, len(self.rows)
@@ -122,43 +125,46 @@ class Sequential:
 
     # ---- what goes by time ----
 
+    @property
+    def _timers(self) -> MemoryTimers | None:
+        field = self._layout.timers
+        if field is None:
+            return None
+        found: MemoryTimers = self._memory.containers[self._layout.container_number(field)]
+        return found
+
     def fire(self, time: int) -> None:
         """Fires what is due by a time, or by that of an event before; and what expires goes."""
-        memory = self._memory
-        self.failed_timer = self._ends = None
-        if self._layout.timers is not None:
-            while (due := memory.due(max(time, memory.clock), None)) is not None:
-                self._fire(*due)
-            time = max(time, memory.clock)
-        memory.expire(time)
+        timers, self.failed_timer, self._ends = self._timers, None, None
+        if timers is not None:
+            while (due := timers.due(max(time, timers.clock))) is not None:
+                self._fire(timers, *due)
+            time = max(time, timers.clock)
+        self._memory.expire(time)
 
     def end(self) -> None:
         """The input ends: fires the timers that wait, and not those that they set."""
-        memory = self._memory
-        self.failed_timer = None
+        timers, self.failed_timer = self._timers, None
+        if timers is None:
+            return
         if self._ends is None:
-            self._ends = memory.stamps()
-        while (due := memory.due(memory.clock, self._ends)) is not None:
-            self._fire(*due)
+            self._ends = timers.last_stamp
+        while (due := timers.due(timers.clock, self._ends)) is not None:
+            self._fire(timers, *due)
         self._ends = None
 
-    def _fire(self, number: int, entry: int) -> None:
-        memory, field = self._memory, self._layout.containers[number]
-        of, program = field.container, self._program.on_timer
-        assert of is not None
+    def _fire(self, timers: MemoryTimers, at: int, _: int, key: Any) -> None:
+        memory, field, program = self._memory, timers.field, self._program.on_timer
         assert program is not None
-        words = memory.containers[number].keys[entry]
-        at = memory.cells[entry + 1 + len(words)]
-        time, firing = max(at, memory.clock), memory.fired
+        time, firing = max(at, timers.clock), timers.fired
         memory.expire(time)
-        memory.keyed_remove(number, entry)
-        memory.fired, memory.clock, memory.floors[number] = firing + 1, time, at
+        timers.remove(key)
+        timers.fired, timers.clock, timers.floor = firing + 1, time, at
         self.firings.append((firing, time))
-        own = (time, -(2**63), at, *words)
+        own = (time, -(2**63), at, *self._codec.to_words(timers.of.key)(key))
         memory.columns, memory.sequences = [np.array([one]) for one in own], None
         memory.row, memory.first_sequence = 0, firing
-        timer = make_timer(of.key, memory, self._seed, self._texts)
-        key = timer.key
+        timer = make_timer(timers.of.key, memory, self._seed, self._texts)
         self.fired[firing] = timer_key(key, field), at
         try:
             self._run(lambda: program.oracle(self._state, timer, self._emit), firing - 2**63)
@@ -171,5 +177,5 @@ class Sequential:
             )
             raise
         finally:
-            memory.floors.clear()
+            timers.floor = None
             self._at_event()

@@ -7,19 +7,47 @@ in which its elements came: :class:`specstream.declarations.ordered_set.OrderedS
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableSet
+from collections.abc import Iterable, Iterator, MutableSet
 from typing import Any
 
+from specstream.compiler.oracle_objects.keyed import StateDict
 from specstream.declarations.ordered_set import MutableInOrder, OrderedSet
 
-__all__ = ["SetMethods"]
+__all__ = ["StateSet"]
 
 
-class SetMethods(MutableInOrder, MutableSet[Any]):
-    """The methods of Python's own sets, of elements that lie in the state."""
+class StateSet(MutableInOrder, MutableSet[Any]):
+    """A set of the state, with the methods of Python's own."""
 
-    __slots__ = ()
+    __slots__ = ("_members",)
     __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, members: StateDict) -> None:
+        self._members = members
+
+    def __contains__(self, one: object) -> bool:
+        return one in self._members
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._members.walk(iter(self._members.entries), "Set")
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, one: Any) -> None:
+        if self._members.store.of.expires or one not in self._members:
+            self._members[one] = None
+
+    def discard(self, one: Any) -> None:
+        self._members.pop(one, None)
+
+    def pop(self) -> Any:
+        one = self._members.store.last("pop from an empty set")
+        del self._members[one]
+        return one
+
+    def clear(self) -> None:
+        self._members.clear()
 
     def copy(self) -> OrderedSet:
         return OrderedSet(self)

@@ -157,6 +157,12 @@ max(d, key=d.get), sorted(d.items(), key=lambda kv: -kv[1])
 after(d, lambda d: setitem(d, "new", 1))
 after(d, lambda d: d.pop("a"))
 after(d, lambda d: setitem(d, "a", 7))
+(lambda begun: (setitem(d, "new", 1), list(begun)))(iter(d))
+(lambda begun: (setitem(d, "new", 1), list(begun)))(iter(d.values()))
+list(reversed(d.items())), list(reversed(d.values()))
+("a", 2) in d.items(), ("z", 1) in d.items(), ("a",) in d.items(), 9 in d.values()
+d.update((k, d.get(k, 0) + 5) for k in ["z", "a", "z"]), dict(d)
+[{**d} == d, d == {"a": 1.0, "b": 2}, d == {1: 1, 2: 2}, d == [("a", 1)]]
 d.clear(), len(d)
 """
 OF_SETS = """
@@ -187,6 +193,7 @@ sorted(copy.copy(d)), copy.copy(d) is d, sorted(copy.deepcopy(d)), sorted(d.copy
 [d.add(x + 10) for x in d]
 [d.remove(x) for x in d]
 after(d, lambda d: d.add(99))
+(lambda begun: (d.add(99), list(begun)))(iter(d))
 d.clear(), len(d)
 """
 

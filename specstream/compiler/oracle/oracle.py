@@ -24,7 +24,7 @@ from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.language.text import Text, python_string, refuse, tell_texts
 from specstream.compiler.language.typing_refusals import TIMER_NAMES
 from specstream.compiler.library.event_lists import oracle_list
-from specstream.compiler.oracle_objects.containers import Find, Journal, StateSet, loaded, rows_of
+from specstream.compiler.oracle_objects.containers import Find, loaded, rows_of
 from specstream.compiler.oracle_objects.elements import (
     LOAD,
     STORE,
@@ -35,9 +35,10 @@ from specstream.compiler.oracle_objects.elements import (
     load_int,
     store_of,
 )
+from specstream.compiler.oracle_objects.entries import Due, Journal, MemoryTimers
 from specstream.compiler.oracle_objects.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.oracle_objects.records import forget, record_view, scalar_record
-from specstream.compiler.oracle_objects.timers import Due, StateTimers, timer_key, timer_text
+from specstream.compiler.oracle_objects.timers import timer_key, timer_text
 from specstream.compiler.oracle_objects.view import View
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
@@ -131,12 +132,11 @@ class OracleState:
         field = self._layout.field(name)
         if field is None or field.container is None:
             raise AttributeError(f"state {self._name!r} has no field {name!r}")
-        if self._beside is not None and self._beside.has(name):
-            made = self._beside.container(name)
-        else:
-            made = loaded(
-                self._memory, field, self._journal, self._texts, self._met, self._now, self._find
-            )
+        now = self._now
+        made = loaded(
+            *(self._memory, field, self._journal, self._texts, self._met),
+            *(lambda: now[0], self._find),
+        )
         self.__dict__[name] = made
         return made
 
@@ -147,9 +147,9 @@ class OracleState:
                 continue
             if field.name in self.__dict__:
                 container = self.__dict__[field.name]
-                replace(self._memory, field, rows_of(field, container))
-                if isinstance(container, StateTimers):
-                    container.write(field, self._memory)
+                replace(self._memory, field, rows_of(field, container, self._texts))
+                if field.is_timers:
+                    container.store.write(self._memory)
         if beside is not None:
             beside.settle()
 
@@ -669,12 +669,18 @@ class Oracle:
 
     # ---- timers ----
 
-    def _timers_in(self, field: Field) -> StateTimers:
-        found: StateTimers = getattr(self._state, field.name)
+    def _store(self, field: Field) -> Any:
+        """The entries of a field."""
+        if self._beside is not None and self._beside.has(field.name):
+            return self._beside.store(field.name)
+        return getattr(self._state, field.name).store
+
+    def _timers_in(self, field: Field) -> MemoryTimers:
+        found: MemoryTimers = self._store(field)
         return found
 
     @property
-    def clocked(self) -> StateTimers:
+    def clocked(self) -> MemoryTimers:
         """Those that have the clock, and the number of firings."""
         return self._timers_in(self._timers[0])
 
@@ -699,9 +705,7 @@ class Oracle:
 
     def _expire(self, time: int) -> None:
         for field in self._expiring:
-            container = getattr(self._state, field.name)
-            of = container.members if isinstance(container, StateSet) else container
-            of.expire(time)
+            self._store(field).expire(time)
         self._journal.clear()
 
     def end(self) -> None:
@@ -717,7 +721,7 @@ class Oracle:
         at, _, key = due
         time = max(at, self.clocked.clock)
         self._expire(time)
-        self._timers_in(field).cancel(key)
+        self._timers_in(field).remove(key)
         self.fire_alone(field, at, key, time, self.clocked.fired)
 
     def fire_alone(self, field: Field, at: int, key: Any, time: int, number: int) -> None:

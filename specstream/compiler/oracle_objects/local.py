@@ -10,14 +10,23 @@ dict has; and who goes through either is told when keys have come *and* gone, to
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    MappingView,
+    ValuesView,
+)
 from typing import Any, ClassVar
 
 from specstream.compiler.language import numbers
 from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.oracle_objects.view import ByValue, View, by_value
 
-__all__ = ["BUILTINS", "Dict", "List", "Set", "is_mapping"]
+__all__ = ["BUILTINS", "Dict", "List", "Set", "is_mapping", "iterate"]
 
 _ABSENT = object()
 
@@ -179,37 +188,43 @@ class Dict:
     def __contains__(self, key: object) -> bool:
         return _checked_key(key) in self.entries
 
+    def walk(self, items: Iterator[Any], what: str = "dictionary") -> Iterator[Any]:
+        """Goes through items; raises where keys have come or gone."""
+        return iterate(self, items, what)
+
     def __iter__(self) -> Iterator[Any]:
-        return _iterate(self, iter(self.entries))
+        return self.walk(iter(self.entries))
 
     def __reversed__(self) -> Iterator[Any]:
-        return _iterate(self, reversed(self.entries))
+        return self.walk(reversed(self.entries))
 
     def __eq__(self, other: object) -> Any:
-        if not isinstance(other, Dict):
+        if not is_mapping(other):
             return NotImplemented
-        return len(self) == len(other) and all(
-            key in other.entries and equal(value, other.entries[key])
-            for key, value in self.entries.items()
+        others = dict(other.items())  # type: ignore[attr-defined]
+        return len(self) == len(others) and all(
+            key in others and equal(value, others[key]) for key, value in self.entries.items()
         )
 
-    def __or__(self, other: Dict) -> Dict:
+    def __or__(self, other: Any) -> Any:
+        if not is_mapping(other):
+            return NotImplemented
         made = self.copy()
         made.update(other)
         return made
 
-    def __ior__(self, other: Dict) -> Dict:
+    def __ior__(self, other: Any) -> Any:
         self.update(other)
         return self
 
-    def keys(self) -> _DictView:
-        return _DictView(self, self.entries.keys())
+    def keys(self) -> _Keys:
+        return _Keys(self)
 
-    def values(self) -> _DictView:
-        return _DictView(self, self.entries.values())
+    def values(self) -> _Values:
+        return _Values(self)
 
-    def items(self) -> _DictView:
-        return _DictView(self, self.entries.items())
+    def items(self) -> _Items:
+        return _Items(self)
 
     def get(self, key: Any, default: Any = None) -> Any:
         return self.entries.get(_checked_key(key), default)
@@ -252,43 +267,70 @@ def is_mapping(value: Any) -> bool:
     return isinstance(value, Dict | Mapping)
 
 
-class _DictView:
+class _DictView(MappingView):
     """What keys(), values() and items() give."""
 
-    __slots__ = ("of", "view")
+    __slots__ = ()
+    _mapping: Any
+    _part: ClassVar[str]
 
-    def __init__(self, of: Dict, view: Any) -> None:
-        self.of = of
-        self.view = view
+    def _items(self) -> Any:
+        return getattr(self._mapping.entries, self._part)()
 
     def __iter__(self) -> Iterator[Any]:
-        return _iterate(self.of, iter(self.view))
+        found: Iterator[Any] = self._mapping.walk(iter(self._items()))
+        return found
 
     def __reversed__(self) -> Iterator[Any]:
-        return _iterate(self.of, reversed(self.view))
+        found: Iterator[Any] = self._mapping.walk(reversed(self._items()))
+        return found
 
-    def __len__(self) -> int:
-        return len(self.view)
+    def __contains__(self, one: object) -> bool:
+        return any(equal(own, one) for own in self)
 
-    def __contains__(self, key: Any) -> bool:
-        if isinstance(self.view, KeysView):
-            return key in self.of
-        return any(equal(own, key) for own in self.view)
+    def __repr__(self) -> str:
+        return f"dict_{self._part}({list(self)!r})"
 
 
-def _iterate(of: Dict, items: Iterator[Any], what: str = "dictionary") -> Iterator[Any]:
-    """Goes through an operator's own dict or set in the oracle; raises where keys came or went.
+class _Keys(_DictView, KeysView[Any]):
+    __slots__ = ()
+    _part = "keys"
+    __contains__ = KeysView.__contains__
+
+
+class _Values(_DictView, ValuesView[Any]):
+    __slots__ = ()
+    _part = "values"
+
+
+class _Items(_DictView, ItemsView[Any, Any]):
+    __slots__ = ()
+    _part = "items"
+
+    def __contains__(self, item: object) -> bool:
+        if not isinstance(item, tuple) or len(item) != 2:
+            return False
+        key, value = item
+        return key in self._mapping and equal(self._mapping[key], value)
+
+
+def iterate(of: Any, items: Iterator[Any], what: str) -> Iterator[Any]:
+    """Goes through a dict or set, from now on; raises where keys came or went.
 
     Python sees that the size has changed; here it is enough that keys have come or gone."""
     changes = of.changes
-    while True:
-        if of.changes != changes:
-            raise RuntimeError(f"{what} changed size during iteration")
-        try:
-            item = next(items)
-        except StopIteration:
-            return
-        yield item
+
+    def walk() -> Iterator[Any]:
+        while True:
+            if of.changes != changes:
+                raise RuntimeError(f"{what} changed size during iteration")
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            yield item
+
+    return walk()
 
 
 def _as_set(given: Iterable[Any]) -> Set:
@@ -317,7 +359,7 @@ class Set:
         return one in self.members
 
     def __iter__(self) -> Iterator[Any]:
-        return _iterate(self.members, iter(self.members.entries), "Set")
+        return self.members.walk(iter(self.members.entries), "Set")
 
     def add(self, one: Any) -> None:
         if one not in self.members:

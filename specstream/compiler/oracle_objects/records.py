@@ -173,6 +173,16 @@ class RecordSlots:
         cell.object = OracleRecord(self._shape, cell)
         return cell.object
 
+    def is_same(self, held: OracleRecord, record: OracleRecord) -> bool:
+        """Whether a record that is to be kept is what is held already."""
+        return held._cell is record._cell
+
+    load = None
+    """What is held is what operators see."""
+
+    def values(self, record: OracleRecord) -> list[Any]:
+        return values_of(record)
+
     def _give(self, owner: Any, name: str, value: Any) -> None:
         self._journal.append((object.__setattr__, owner, name, getattr(owner, name)))
         object.__setattr__(owner, name, value)
