@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from specstream.columns.strings import StringTable
@@ -10,6 +12,7 @@ from specstream.compiler.oracle_objects.codec import Codec
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown
+from specstream.declarations.plain_values import plain
 from specstream.interpreted.values import Texts, stored
 
 __all__ = ["Begin", "Coded", "ElementsOf", "PlainCodec"]
@@ -33,7 +36,6 @@ class PlainCodec(Codec):
     """
 
     integer = int
-    dict_of = dict
 
     def __init__(self, strings: StringTable) -> None:
         self._texts = Texts(None, strings)
@@ -64,6 +66,32 @@ class PlainCodec(Codec):
 
     def missing(self, key: Any, held: Any) -> KeyError:
         return KeyError(key)
+
+    def index(self, index: Any, store: Any) -> int:
+        if store.of.kind == "deque" and isinstance(index, slice):
+            raise TypeError("sequence index must be integer, not 'slice'")
+        try:
+            return operator.index(plain(index))
+        except TypeError:
+            raise TypeError(
+                f"state.{store.name} is a {store.of.kind} and is indexed with {shown(index)} "
+                f"({type(index).__name__}); expected an int: write int(x)"
+            ) from None
+
+    def order(self, keys: list[Any], reverse: Any) -> list[int]:
+        return sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
+
+    def dict_of(self, given: Any) -> Any:
+        return dict(given)
+
+    def list_of(self, values: Iterable[Any]) -> Any:
+        return list(values)
+
+    def deque_of(self, values: Iterable[Any], maxlen: Any) -> Any:
+        return deque(values, maxlen)
+
+    def refuse_of_deque(self, what: str, name: str) -> None:
+        """They have all that Python's have."""
 
     def default(self, value: Any, check: Callable[[Any], Any]) -> Any:
         return value

@@ -2,10 +2,10 @@
 
 It knows nothing of transactions, and shares no line with the runtime: what an engine gives is
 compared with what it gives. The fields that are no containers lie in the words that it is given.
-Dicts, sets and timers have their entries as the oracle's have
-(:mod:`specstream.compiler.oracle_objects.entries`). Elements of sequences, and records, lie in
-cells of its own, whose numbers are above those of all words, and are words again when somebody
-looks at those (:meth:`Memory.settle`). A journal takes back what an event has done.
+Containers are held as the oracle's are (:mod:`specstream.compiler.oracle_objects.entries` and
+``memory_sequence``), and are words again when somebody looks at those (:meth:`Memory.settle`).
+Records in them lie in cells, whose numbers are above those of all words. A journal takes back what
+an event has done.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from specstream.compiler.oracle_objects.codec import Codec
 from specstream.compiler.oracle_objects.entries import MemoryEntries, MemoryTimers, memory_entries
-from specstream.declarations.container_words import entries, replace
-from specstream.declarations.state_layout import Field, Layout
+from specstream.compiler.oracle_objects.memory_sequence import MemorySequence
+from specstream.declarations.container_words import replace
+from specstream.declarations.state_layout import Layout
 from specstream.interpreted.records import Records
 
 __all__ = ["Memory"]
@@ -78,7 +79,7 @@ class _Elements:
 
 
 class _RecordCells:
-    """The records of a keyed container, each in a cell.
+    """The records of a container, each in a cell.
 
     Args:
         words: of a record.
@@ -103,6 +104,13 @@ class _RecordCells:
         self._records.adopt(cell, lambda: cell, value)
         return cell
 
+    def replaced(self, before: list[int], after: list[Any]) -> list[int]:
+        """Cells in place of others: they are among those, or are to be made."""
+        new = iter(self._records.to_copy([one for one in after if not isinstance(one, int)]))
+        for cell in set(before).difference(one for one in after if isinstance(one, int)):
+            self.left(cell)
+        return [one if isinstance(one, int) else self.kept(next(new)) for one in after]
+
     def load(self, cell: int) -> Any:
         return self._records.at(cell, lambda: cell)
 
@@ -113,18 +121,15 @@ class Memory:
     Attributes:
         row: of the event that runs; its columns are in ``columns``.
         journal: what takes back each change of the event: a function and its arguments.
-        containers: by their numbers; those with keys from when they were asked for first.
+        containers: by their numbers; None: not yet asked for.
         words_given: what the vertex of a pipeline that runs now gets of its event.
 
     Args:
         layout: of the state.
         words: of it.
-        own: numbers of the containers that it has; None: all.
     """
 
-    def __init__(
-        self, layout: Layout, words: npt.NDArray[np.int64], own: Sequence[int] | None = None
-    ) -> None:
+    def __init__(self, layout: Layout, words: npt.NDArray[np.int64]) -> None:
         self._layout, self.words = layout, words
         self._scratch = np.zeros(layout.words("scratch"), np.int64)
         self.columns: Sequence[npt.NDArray[Any]] = ()
@@ -136,23 +141,7 @@ class Memory:
         self._next_cell = 2**40
         self._codec: Codec | None = None
         self.words_given: Sequence[Any] = ()
-        self.containers: list[Any] = [
-            self._loaded(field) if own is None or number in own else None
-            for number, field in enumerate(layout.containers)
-        ]
-
-    def _loaded(self, field: Field) -> Any:
-        of = field.container
-        assert of is not None
-        if of.is_keyed:
-            return None
-        rows = entries(self.words, field).tolist()
-        return [self._filled(self.new_cell(of.entry_words), row) for row in rows]
-
-    def _filled(self, first: int, row: list[int]) -> int:
-        for at, word in enumerate(row):
-            self.cells[first + at] = word
-        return first
+        self.containers: list[Any] = [None] * len(layout.containers)
 
     def new_cell(self, words: int) -> int:
         first, self._next_cell = self._next_cell, self._next_cell + words
@@ -199,48 +188,25 @@ class Memory:
             _DTYPES[kind, size],
         )
 
-    # ---- keyed containers ----
+    # ---- containers ----
 
-    def keyed(self, number: int, codec: Codec, records: Records | None) -> MemoryEntries:
-        """The entries of a container."""
+    def store(self, number: int, codec: Codec, records: Records | None) -> Any:
+        """What has the entries or elements of a container."""
         if self.containers[number] is None:
             self._codec, field = codec, self._layout.containers[number]
             assert field.container is not None
             slots = None
             if records is not None:
                 slots = _RecordCells(records, self, field.container.value.words)
-            self.containers[number] = memory_entries(
-                *(self.words, field, self.journal, codec, slots),
-                lambda: int(self.column(0, ord("i"), 8)),
-            )
-        found: MemoryEntries = self.containers[number]
-        return found
+            given = self.words, self.journal, codec, slots
+            if field.container.is_keyed:
+                self.containers[number] = memory_entries(field, *given, self._now)
+            else:
+                self.containers[number] = MemorySequence(field, *given)
+        return self.containers[number]
 
-    # ---- sequences ----
-
-    def sequence_count(self, number: int) -> int:
-        return len(self.containers[number])
-
-    def sequence_element(self, number: int, at: int) -> int:
-        word: int = self.containers[number][at]
-        return word
-
-    def sequence_insert(self, number: int, at: int) -> int:
-        of = self._layout.containers[number].container
-        assert of is not None
-        held = self.containers[number]
-        if len(held) >= of.limit:
-            return -2
-        cell = self.new_cell(of.entry_words)
-        held.insert(at, cell)
-        self.journal.append((held.__delitem__, at))
-        return cell
-
-    def sequence_delete(self, number: int, first: int, step: int, length: int) -> None:
-        held = self.containers[number]
-        before = list(held)
-        self.journal.append((held.__setitem__, slice(None), before))
-        del held[first : first + step * length : step]
+    def _now(self) -> int:
+        return int(self.column(0, ord("i"), 8))
 
     def expire(self, time: int) -> None:
         """Removes what has not been written for so long; between two events."""
@@ -253,17 +219,8 @@ class Memory:
     def settle(self) -> None:
         """Writes what the containers hold into the words."""
         for field, held in zip(self._layout.containers, self.containers, strict=True):
-            of = field.container
-            assert of is not None
-            if held is None:
-                continue
-            if isinstance(held, MemoryEntries):
+            if held is not None:
                 assert self._codec is not None
                 replace(self.words, field, held.rows(self._codec))
-                if isinstance(held, MemoryTimers):
-                    held.write(self.words)
-                continue
-            rows = np.zeros((len(held), of.row_words), np.int64)
-            for row, cell in enumerate(held):
-                rows[row] = [self.cells.get(cell + at, 0) for at in range(of.row_words)]
-            replace(self.words, field, rows)
+            if isinstance(held, MemoryTimers):
+                held.write(self.words)

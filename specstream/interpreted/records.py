@@ -126,6 +126,11 @@ class Records:
         """A record and what it has, as :meth:`put` takes them."""
         return value, self.values(value)
 
+    def to_copy(self, checked: list[Any]) -> list[Any]:
+        """Several that are stored at once: those that are in the state already become copies of
+        what they are now, wherever they were."""
+        return [(one if type(one) is self.record else None, values) for one, values in checked]
+
     def at(self, place: Hashable, word: Callable[[], int]) -> Any:
         """The object of a place, whose first word is what ``word()`` gives."""
         found = self.objects.get(place)
@@ -145,7 +150,7 @@ class Records:
 
     def put(self, place: Hashable, word: Callable[[], int], value: Any, values: list[Any]) -> None:
         """Stores a record in a place; ``values`` are what it has."""
-        if self.objects.get(place) is value:
+        if value is not None and self.objects.get(place) is value:
             return
         self.left(place)
         self.write(word(), values)

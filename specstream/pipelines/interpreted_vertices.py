@@ -92,7 +92,7 @@ class InterpretedVertices:
             for number, field in enumerate(layout.containers)
             if field.name.rpartition(".")[0] in self._of
         ]
-        self._memory = Memory(layout, words, own)
+        self._memory = Memory(layout, words)
         self._numbers = {layout.containers[number].name: number for number in own}
         self._vertices: dict[str, _Vertex] = {}
 

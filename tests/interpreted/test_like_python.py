@@ -96,6 +96,10 @@ d.insert(1, 5), list(d)
 d.rotate(), list(d)
 d.rotate(-2), list(d)
 d[1:]
+d.insert(1.5, 5)
+d.rotate(0.5)
+(lambda begun: ([next(begun) for _ in d], d.append(1), list(begun)))(reversed(d))
+(lambda begun: (next(begun, 0), d.append(1), list(begun)))(reversed(d))
 d.popleft()
 d.sort()
 [d.append(x) for x in d]
@@ -115,7 +119,11 @@ d < [1, 2, 4]
 d[1:], d[::-1]
 d.pop(0), d.pop(-2)
 d.pop(9)
+d.insert(1.5, 5)
 d.index(2, -2)
+setitem(d, slice(None), d), list(d)
+setitem(d, slice(2, 0), [7]), list(d)
+delitem(d, slice(None, None, -2)), list(d)
 d.sort(reverse=True), list(d)
 d.sort(key=lambda x: -x), list(d)
 delitem(d, slice(0, 2)), list(d)

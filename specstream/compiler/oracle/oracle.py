@@ -24,7 +24,8 @@ from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.language.text import Text, python_string, refuse, tell_texts
 from specstream.compiler.language.typing_refusals import TIMER_NAMES
 from specstream.compiler.library.event_lists import oracle_list
-from specstream.compiler.oracle_objects.containers import Find, loaded, rows_of
+from specstream.compiler.oracle_objects.codec import MachineCodec
+from specstream.compiler.oracle_objects.containers import Find, loaded
 from specstream.compiler.oracle_objects.elements import (
     LOAD,
     STORE,
@@ -146,10 +147,10 @@ class OracleState:
             if beside is not None and beside.has(field.name):
                 continue
             if field.name in self.__dict__:
-                container = self.__dict__[field.name]
-                replace(self._memory, field, rows_of(field, container, self._texts))
-                if field.is_timers:
-                    container.store.write(self._memory)
+                store = self.__dict__[field.name].store
+                replace(self._memory, field, store.rows(MachineCodec(self._texts)))
+                if isinstance(store, MemoryTimers):
+                    store.write(self._memory)
         if beside is not None:
             beside.settle()
 

@@ -9,15 +9,17 @@ their values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from specstream.columns.strings import StringTable
-from specstream.compiler.language.text import Text
+from specstream.compiler.language.text import Text, refuse
+from specstream.compiler.language.typing_refusals import unnamed_copy
 from specstream.compiler.oracle_objects.elements import LOAD, load_int, store_of
-from specstream.compiler.oracle_objects.local import Dict
+from specstream.compiler.oracle_objects.local import Deque, Dict, List, sorted_places
 from specstream.compiler.oracle_objects.nulls import is_none
 from specstream.compiler.oracle_objects.records import OracleRecord
 from specstream.declarations.codes import EMPTY
@@ -33,11 +35,9 @@ class Codec(ABC):
 
     Attributes:
         integer: the value of a word that is an integer.
-        dict_of: what a copy of a dict is.
     """
 
     integer: Callable[[int], Any]
-    dict_of: Callable[[Any], Any]
 
     def gathered(self, pairs: Iterable[Any]) -> Iterable[Any]:
         """The pairs that a dict is updated with, before the first is put."""
@@ -62,6 +62,30 @@ class Codec(ABC):
     @abstractmethod
     def missing(self, key: Any, held: Any) -> KeyError:
         """What is raised where there is no such key; ``held`` is what it would be held as."""
+
+    @abstractmethod
+    def index(self, index: Any, store: Any) -> Any:
+        """An index into a sequence, as an integer."""
+
+    @abstractmethod
+    def order(self, keys: list[Any], reverse: Any) -> list[int]:
+        """The places of keys in their order."""
+
+    @abstractmethod
+    def dict_of(self, given: Any) -> Any:
+        """A copy of a dict."""
+
+    @abstractmethod
+    def list_of(self, values: Iterable[Any]) -> Any:
+        """A copy of a list."""
+
+    @abstractmethod
+    def deque_of(self, values: Iterable[Any], maxlen: Any) -> Any:
+        """A copy of a deque, to be asked."""
+
+    @abstractmethod
+    def refuse_of_deque(self, what: str, name: str) -> None:
+        """Refuses what deques of the state do not have."""
 
     @abstractmethod
     def default(self, value: Any, check: Callable[[Any], Any]) -> Any:
@@ -137,7 +161,6 @@ class MachineCodec(Codec):
     """
 
     integer = staticmethod(load_int)
-    dict_of = staticmethod(Dict)
 
     def __init__(self, texts: StringTable | None) -> None:
         self._texts = texts
@@ -161,6 +184,32 @@ class MachineCodec(Codec):
 
     def missing(self, key: Any, held: Any) -> KeyError:
         return KeyError(key if held is None else held)
+
+    def index(self, index: Any, store: Any) -> Any:
+        if index is None:
+            empty: Any = deque() if store.of.kind == "deque" else []
+            empty[index]  # which raises
+        return index
+
+    def order(self, keys: list[Any], reverse: Any) -> list[int]:
+        return sorted_places(keys, reverse)
+
+    def dict_of(self, given: Any) -> Any:
+        return Dict(given)
+
+    def list_of(self, values: Iterable[Any]) -> Any:
+        return List(values)
+
+    def deque_of(self, values: Iterable[Any], maxlen: Any) -> Any:
+        return Deque(values)
+
+    def refuse_of_deque(self, what: str, name: str) -> None:
+        if what == "copy":
+            refuse(*unnamed_copy(name))
+        refuse(
+            f"*= is not supported for a deque of the state, {name}",
+            f"write {name}.extend(list({name}) * (n - 1)), where n is 1 or more",
+        )
 
     def default(self, value: Any, check: Callable[[Any], Any]) -> Any:
         """A default has the type of the values in compiled code. A string is of such a type, or

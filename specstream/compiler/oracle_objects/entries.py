@@ -341,8 +341,8 @@ class Expiry:
 
 
 def memory_entries(
-    words: Words,
     field: Field,
+    words: Words,
     journal: Journal,
     codec: Codec,
     slots: Any,

@@ -10,6 +10,7 @@ dict has; and who goes through either is told when keys have come *and* gone, to
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import (
     Callable,
     ItemsView,
@@ -26,7 +27,10 @@ from specstream.compiler.language import numbers
 from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.oracle_objects.view import ByValue, View, by_value
 
-__all__ = ["BUILTINS", "Dict", "List", "Set", "is_mapping", "iterate"]
+__all__ = [
+    *("BUILTINS", "Deque", "Dict", "List", "Set", "equal", "is_mapping", "iterate"),
+    "sorted_places",
+]
 
 _ABSENT = object()
 
@@ -122,13 +126,7 @@ class List(list[Any]):
         raise as_python_does(self._empty.remove, value)
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
-        keys = list(self) if key is None else [key(one) for one in self]
-        if any(map(has_nan, keys)):
-            raise ValueError(
-                "cannot sort NaN, which has no order: leave it out first, [x for x in xs if not "
-                "math.isnan(x)]"
-            )
-        order = sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
+        order = sorted_places(list(self) if key is None else list(map(key, self)), reverse)
         self[:] = [self[at] for at in order]
 
     def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> Any:
@@ -153,6 +151,23 @@ class List(list[Any]):
 
     def __ge__(self, other: object) -> Any:
         return self._compared(other, operator.ge)
+
+
+def sorted_places(keys: list[Any], reverse: Any) -> list[int]:
+    """The places of keys in their order."""
+    if any(map(has_nan, keys)):
+        raise ValueError(
+            "cannot sort NaN, which has no order: leave it out first, [x for x in xs if not "
+            "math.isnan(x)]"
+        )
+    return sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
+
+
+class Deque(List):
+    """What a deque of the state has, to be asked; it raises the errors of one."""
+
+    __slots__ = ()
+    _empty: ClassVar[Any] = deque()
 
 
 @shown_as("dict")

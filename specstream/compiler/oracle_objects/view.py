@@ -6,7 +6,7 @@ import ast
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from typing import Any
 
 import numpy as np
@@ -179,7 +179,7 @@ class View(Reductions):
             self._store(offset, value)
             return
         target = self._view(offset, shape, strides)
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple | MutableSequence):
             self._store_row(target, list(value))
         elif isinstance(value, View):
             # All elements are read before the first is written: windows may overlap.
@@ -436,7 +436,7 @@ for _name, _of_one in (
 def _values_of(other: object) -> Sequence[Any] | None:
     if isinstance(other, ByValue):
         return other._values
-    return other if isinstance(other, tuple | list) else None
+    return other if isinstance(other, tuple | list | MutableSequence) else None
 
 
 def by_value(value: Any) -> Any:
