@@ -12,6 +12,7 @@ from specstream.compiler.oracle_objects.codec import Codec
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown
+from specstream.declarations.ordered_set import OrderedSet
 from specstream.declarations.plain_values import plain
 from specstream.interpreted.values import Texts, stored
 
@@ -83,6 +84,9 @@ class PlainCodec(Codec):
 
     def dict_of(self, given: Any) -> Any:
         return dict(given)
+
+    def set_of(self, elements: Iterable[Any]) -> Any:
+        return OrderedSet(elements)
 
     def list_of(self, values: Iterable[Any]) -> Any:
         return list(values)

@@ -12,7 +12,6 @@ from specstream.interpreted.logged import LoggedEntries
 from specstream.interpreted.logged_sequence import LoggedSequence
 from specstream.interpreted.memory import Memory
 from specstream.interpreted.records import Records
-from specstream.interpreted.sets import StateSet
 
 __all__ = ["make_container"]
 
@@ -31,4 +30,4 @@ def make_container(field: Field, layout: Layout, run: Any, elements: Any, begin:
         store = LoggedEntries(field, number, run, codec, elements.of, records)
     else:
         store = LoggedSequence(field, number, run, elements.of, records)
-    return keyed(store, codec, StateSet) if of.is_keyed else sequence(store, codec)
+    return keyed(store, codec) if of.is_keyed else sequence(store, codec)

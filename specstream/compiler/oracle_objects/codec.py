@@ -19,7 +19,7 @@ from specstream.columns.strings import StringTable
 from specstream.compiler.language.text import Text, refuse
 from specstream.compiler.language.typing_refusals import unnamed_copy
 from specstream.compiler.oracle_objects.elements import LOAD, load_int, store_of
-from specstream.compiler.oracle_objects.local import Deque, Dict, List, sorted_places
+from specstream.compiler.oracle_objects.local import Deque, Dict, List, Set, as_set, sorted_places
 from specstream.compiler.oracle_objects.nulls import is_none
 from specstream.compiler.oracle_objects.records import OracleRecord
 from specstream.declarations.codes import EMPTY
@@ -74,6 +74,14 @@ class Codec(ABC):
     @abstractmethod
     def dict_of(self, given: Any) -> Any:
         """A copy of a dict."""
+
+    @abstractmethod
+    def set_of(self, elements: Iterable[Any]) -> Any:
+        """A set that is made of one."""
+
+    def sets(self, given: Iterable[Iterable[Any]]) -> Iterable[Iterable[Any]]:
+        """What a method of a set is given."""
+        return given
 
     @abstractmethod
     def list_of(self, values: Iterable[Any]) -> Any:
@@ -196,6 +204,12 @@ class MachineCodec(Codec):
 
     def dict_of(self, given: Any) -> Any:
         return Dict(given)
+
+    def set_of(self, elements: Iterable[Any]) -> Any:
+        return Set(elements)
+
+    def sets(self, given: Iterable[Iterable[Any]]) -> Iterable[Iterable[Any]]:
+        return map(as_set, given)
 
     def list_of(self, values: Iterable[Any]) -> Any:
         return List(values)

@@ -10,7 +10,7 @@ import numpy as np
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle_objects.codec import Codec, MachineCodec
 from specstream.compiler.oracle_objects.entries import Journal, memory_entries
-from specstream.compiler.oracle_objects.keyed import StateSet, keyed
+from specstream.compiler.oracle_objects.keyed import keyed
 from specstream.compiler.oracle_objects.lookup import ABSENT, FoundEntries
 from specstream.compiler.oracle_objects.memory_sequence import MemorySequence
 from specstream.compiler.oracle_objects.records import RecordSlots
@@ -53,7 +53,7 @@ def loaded(
     if not of.is_keyed:
         return sequence(MemorySequence(field, *given), codec)
     found = None if find is None else _found(words, field, codec, slots, find)
-    return keyed(memory_entries(field, *given, now, found), codec, StateSet)
+    return keyed(memory_entries(field, *given, now, found), codec)
 
 
 def _found(

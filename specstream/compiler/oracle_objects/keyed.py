@@ -121,26 +121,36 @@ MutableMapping.register(StateDict)
 class StateSet(Set):
     """A set of the state."""
 
-    __slots__ = ()
+    __slots__ = ("_codec",)
     members: StateDict
 
-    def __init__(self, members: StateDict) -> None:
-        self.members = members
+    def __init__(self, members: StateDict, codec: Codec) -> None:
+        self.members, self._codec = members, codec
 
     @property
     def store(self) -> Any:
         return self.members.store
 
+    def _made(self, elements: Iterable[Any]) -> Any:
+        return self._codec.set_of(elements)
+
+    def _taken(self, others: Iterable[Iterable[Any]]) -> Iterable[Iterable[Any]]:
+        return self._codec.sets(others)
+
     def add(self, one: Any) -> None:
         if self.store.of.expires or one not in self.members:
             self.members[one] = None
 
-    def symmetric_difference_update(self, given: Iterable[Any]) -> None:
-        for one in list(Set(given)):
-            if one in self:
-                self.remove(one)
-            else:
-                self.add(one)
+    def pop(self) -> Any:
+        one = self.store.last("pop from an empty set")
+        self.store.remove(one)
+        return one
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()  # keys are numbers, strings and tuples of them
 
 
 class StateTimers:
@@ -181,9 +191,8 @@ class StateTimers:
         return iter(self._members)
 
 
-def keyed(store: Any, codec: Codec, set_of: Callable[[StateDict], Any]) -> Any:
-    """What operators see of a store; ``set_of`` makes a set."""
+def keyed(store: Any, codec: Codec) -> Any:
+    """What operators see of a store."""
     made = StateDict(store, codec)
-    if store.of.kind == "set":
-        return set_of(made)
-    return StateTimers(made, codec) if store.of.kind == "timers" else made
+    kinds = {"set": StateSet, "timers": StateTimers}
+    return kinds[store.of.kind](made, codec) if store.of.kind in kinds else made

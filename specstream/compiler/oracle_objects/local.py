@@ -19,6 +19,7 @@ from collections.abc import (
     KeysView,
     Mapping,
     MappingView,
+    MutableSet,
     ValuesView,
 )
 from typing import Any, ClassVar
@@ -26,10 +27,11 @@ from typing import Any, ClassVar
 from specstream.compiler.language import numbers
 from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.oracle_objects.view import ByValue, View, by_value
+from specstream.declarations.ordered_set import MutableInOrder
 
 __all__ = [
-    *("BUILTINS", "Deque", "Dict", "List", "Set", "equal", "is_mapping", "iterate"),
-    "sorted_places",
+    *("BUILTINS", "Deque", "Dict", "List", "Set", "as_set", "equal", "is_mapping"),
+    *("iterate", "sorted_places"),
 ]
 
 _ABSENT = object()
@@ -348,24 +350,31 @@ def iterate(of: Any, items: Iterator[Any], what: str) -> Iterator[Any]:
     return walk()
 
 
-def _as_set(given: Iterable[Any]) -> Set:
+def as_set(given: Iterable[Any]) -> Set:
+    """What a method of a set is given, as a set."""
     return given if isinstance(given, Set) else Set(given)
 
 
 @shown_as("set")
-class Set:
+class Set(MutableInOrder, MutableSet[Any]):
     """A set, in the order in which its elements came."""
 
     __slots__ = ("members",)
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{{{', '.join(map(repr, self))}}}" if self.members else "set()"
+        return f"{{{', '.join(map(repr, self))}}}" if len(self) else "set()"
 
     def __init__(self, given: Iterable[Any] = ()) -> None:
         self.members = Dict()
         for one in given:
             self.add(one)
+
+    def _made(self, elements: Iterable[Any]) -> Any:
+        return Set(elements)
+
+    def _taken(self, others: Iterable[Iterable[Any]]) -> Iterable[Iterable[Any]]:
+        return map(as_set, others)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -381,116 +390,32 @@ class Set:
             self.members[one] = None
 
     def discard(self, one: Any) -> None:
-        self.members.pop(one, None)
+        if one in self.members:
+            del self.members[one]
 
     def remove(self, one: Any) -> None:
         del self.members[one]
 
     def pop(self) -> Any:
-        if not self.members:
+        if not len(self):
             raise KeyError("pop from an empty set")
         return self.members.popitem()[0]
 
     def clear(self) -> None:
         self.members.clear()
 
-    def copy(self) -> Set:
-        return Set(self)
-
-    def update(self, *given: Iterable[Any]) -> None:
-        for other in given:
-            for one in list(_as_set(other)):
-                self.add(one)
-
-    def union(self, *given: Iterable[Any]) -> Set:
-        made = self.copy()
-        made.update(*map(_as_set, given))
-        return made
-
-    def intersection(self, *given: Iterable[Any]) -> Set:
-        others = list(map(_as_set, given))
-        return Set(one for one in self if all(one in other for other in others))
-
-    def difference(self, *given: Iterable[Any]) -> Set:
-        others = list(map(_as_set, given))
-        return Set(one for one in self if not any(one in other for other in others))
-
-    def symmetric_difference(self, given: Iterable[Any]) -> Set:
-        other = _as_set(given)
-        return self.difference(other).union(other.difference(self))
-
-    def intersection_update(self, *given: Iterable[Any]) -> None:
-        for other in list(map(_as_set, given)):
-            for one in [one for one in self if one not in other]:
-                self.remove(one)
-
-    def difference_update(self, *given: Iterable[Any]) -> None:
-        for other in list(map(_as_set, given)):
-            for one in [one for one in self if one in other]:
-                self.remove(one)
-
-    def symmetric_difference_update(self, given: Iterable[Any]) -> None:
-        other = _as_set(given)
-        made = self.symmetric_difference(other)
-        self.clear()
-        self.update(made)
+    def copy(self) -> Any:
+        return self._made(self)
 
     def issubset(self, given: Iterable[Any]) -> bool:
-        other = _as_set(given)
-        return all(one in other for one in self)
+        others: set[Any] = set(*self._taken([given]))
+        return all(one in others for one in self)
 
     def issuperset(self, given: Iterable[Any]) -> bool:
-        other = _as_set(given)
-        return other.issubset(self)
+        return all(one in self for other in self._taken([given]) for one in other)
 
     def isdisjoint(self, given: Iterable[Any]) -> bool:
-        other = _as_set(given)
-        return not any(one in other for one in self)
-
-    def __or__(self, other: Set) -> Any:
-        return self.union(other)
-
-    def __and__(self, other: Set) -> Any:
-        return self.intersection(other)
-
-    def __sub__(self, other: Set) -> Any:
-        return self.difference(other)
-
-    def __xor__(self, other: Set) -> Any:
-        return self.symmetric_difference(other)
-
-    def __ior__(self, other: Set) -> Any:
-        self.update(other)
-        return self
-
-    def __iand__(self, other: Set) -> Any:
-        self.intersection_update(other)
-        return self
-
-    def __isub__(self, other: Set) -> Any:
-        self.difference_update(other)
-        return self
-
-    def __ixor__(self, other: Set) -> Any:
-        self.symmetric_difference_update(other)
-        return self
-
-    def __eq__(self, other: object) -> Any:
-        return isinstance(other, Set) and self.members == other.members
-
-    def __le__(self, other: Set) -> bool:
-        return self.issubset(other)
-
-    def __lt__(self, other: Set) -> bool:
-        return len(self) < len(other) and self.issubset(other)
-
-    # Not by the other's operators: Python asks a frozen set, which is a class of its own, first.
-
-    def __ge__(self, other: Set) -> bool:
-        return other.issubset(self)
-
-    def __gt__(self, other: Set) -> bool:
-        return len(self) > len(other) and other.issubset(self)
+        return not any(one in self for other in self._taken([given]) for one in other)
 
 
 def _sorted(values: Iterable[Any], *, key: Any = None, reverse: Any = False) -> List:
