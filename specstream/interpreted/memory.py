@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.compiler.oracle_objects.codec import Codec
-from specstream.compiler.oracle_objects.entries import MemoryEntries, MemoryTimers, memory_entries
+from specstream.compiler.oracle_objects.entries import MemoryTimers, memory_entries
 from specstream.compiler.oracle_objects.memory_sequence import MemorySequence
 from specstream.declarations.container_words import replace
 from specstream.declarations.state_layout import Layout
@@ -207,12 +207,6 @@ class Memory:
 
     def _now(self) -> int:
         return int(self.column(0, ord("i"), 8))
-
-    def expire(self, time: int) -> None:
-        """Removes what has not been written for so long; between two events."""
-        for one in self.containers:
-            if isinstance(one, MemoryEntries) and one.expiry is not None:
-                one.expire(time)
 
     # ---- for who looks at the words ----
 

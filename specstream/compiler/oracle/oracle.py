@@ -37,16 +37,15 @@ from specstream.compiler.oracle_objects.elements import (
     store_of,
 )
 from specstream.compiler.oracle_objects.entries import Due, Journal, MemoryTimers
+from specstream.compiler.oracle_objects.firing import Firing
 from specstream.compiler.oracle_objects.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.oracle_objects.records import forget, record_view, scalar_record
-from specstream.compiler.oracle_objects.timers import timer_key, timer_text
 from specstream.compiler.oracle_objects.view import View
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Field, Layout, Space
 from specstream.declarations.updates import misfit_of_field
-from specstream.errors import is_of_signal_handler
 
 __all__ = [
     *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleLocks", "OraclePhase", "OracleTimer"),
@@ -526,7 +525,7 @@ class OracleEmit:
         return Text(self._strings.add(text), text)
 
 
-class Oracle:
+class Oracle(Firing):
     """Runs an operator's oracle over one set of columns.
 
     Args:
@@ -537,11 +536,6 @@ class Oracle:
             what it raises: nothing fires before it, and what it has changed is not undone. Entries
             of dicts and sets are looked up there.
         sent: then, of a pipeline, what its interpreted vertices have sent: they are not run again.
-
-    Attributes:
-        firings: number and time of the timers that have fired.
-        fired: key and time for which they were set, by number; see :func:`timer_key`.
-        failed_timer: what :meth:`run` or :meth:`end` has raised, a timer has; else None.
     """
 
     def __init__(
@@ -552,16 +546,10 @@ class Oracle:
         over: Find | None = None,
         sent: Any = None,
     ) -> None:
+        super().__init__(program, layout)
         self._function = program.oracle
         self._is_over = over is not None
-        self._program = program
-        self._timers = layout.all_timers
         self._goes_by_time = layout.goes_by_time
-        self._expiring = [one for one in layout.containers if one.container.expires]  # type: ignore[union-attr]
-        self.firings: list[tuple[int, int]] = []
-        self.fired: dict[int, tuple[Any, int]] = {}
-        self.failed_timer: Due | None = None
-        self._ends: list[int] | None = None
         self._journal: Journal = []
         self._texts: list[TextWords] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
@@ -676,76 +664,9 @@ class Oracle:
             return self._beside.store(field.name)
         return getattr(self._state, field.name).store
 
-    def _timers_in(self, field: Field) -> MemoryTimers:
-        found: MemoryTimers = self._store(field)
-        return found
-
-    @property
-    def clocked(self) -> MemoryTimers:
-        """Those that have the clock, and the number of firings."""
-        return self._timers_in(self._timers[0])
-
-    def _due(self, time: int, ends: Sequence[int] | None = None) -> tuple[Field, Due] | None:
-        """The next timer that is due by ``time``, and where it is; or of those that have a stamp up
-        to these. Of those for one time that of the first field comes first."""
-        found: tuple[Field, Due] | None = None
-        for rank, field in enumerate(self._timers):
-            due = self._timers_in(field).due(time, None if ends is None else ends[rank])
-            if due is not None and (found is None or due[0] < found[1][0]):
-                found = field, due
-        return found
-
-    def fire(self, time: int) -> None:
-        """Fires what is due by a time, or by that of an event before; and what expires goes."""
-        self.failed_timer = self._ends = None
-        if self._timers:
-            while (due := self._due(max(time, self.clocked.clock))) is not None:
-                self._fire(*due)
-            time = max(time, self.clocked.clock)
-        self._expire(time)
-
-    def _expire(self, time: int) -> None:
-        for field in self._expiring:
-            self._store(field).expire(time)
-        self._journal.clear()
-
-    def end(self) -> None:
-        """The input ends: fires the timers that wait, and not those that they set."""
-        self.failed_timer = None
-        if self._ends is None:
-            self._ends = [self._timers_in(field).last_stamp for field in self._timers]
-        while (due := self._due(self.clocked.clock, self._ends)) is not None:
-            self._fire(*due)
-        self._ends = None
-
-    def _fire(self, field: Field, due: Due) -> None:
+    def _run_timer(self, program: Program, field: Field, due: Due, time: int, number: int) -> None:
         at, _, key = due
-        time = max(at, self.clocked.clock)
-        self._expire(time)
-        self._timers_in(field).remove(key)
-        self.fire_alone(field, at, key, time, self.clocked.fired)
-
-    def fire_alone(self, field: Field, at: int, key: Any, time: int, number: int) -> None:
-        """Runs what a timer runs, which has been taken out of the state."""
-        timers, clocked, program = self._timers_in(field), self.clocked, self._program.on_timer
-        assert program is not None
-        clocked.fired, clocked.clock, timers.floor = number + 1, time, at
-        self.firings.append((number, time))
-        self.fired[number] = timer_key(key, field), at
         self._state._now[0] = time
         strings = strings_of(self._event)
         timer = OracleTimer(program.event, at, key, time, number, self._seed, field, strings)
-        try:
-            self._run(program.oracle, timer, number - 2**63)
-        except Exception as error:  # and not KeyboardInterrupt, which is nobody's
-            if is_of_signal_handler(error):
-                raise
-            self.failed_timer = at, 0, key
-            vars(error)["specstream_timer"] = timer_key(key, field), at
-            error.add_note(
-                f"raised by operator {program.operator!r} when the timer "
-                f"{timer_text(key, field)} fired, which was set for {at}"
-            )
-            raise
-        finally:
-            timers.floor = None
+        self._run(program.oracle, timer, number - 2**63)
