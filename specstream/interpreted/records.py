@@ -16,10 +16,11 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from specstream.compiler.language.hints import names_it_has
+from specstream.compiler.oracle_objects.view import strides_of
 from specstream.declarations.containers import Shape
 from specstream.declarations.records import Record
 from specstream.declarations.state_layout import Field
-from specstream.interpreted.arrays import Array, strides_of
+from specstream.interpreted.arrays import Array
 from specstream.interpreted.coded import Begin, ElementsOf
 from specstream.interpreted.values import stored
 

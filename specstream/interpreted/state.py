@@ -8,10 +8,11 @@ from typing import Any, NoReturn
 from specstream.columns.strings import StringTable
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.oracle.oracle import OracleLocks
+from specstream.compiler.oracle_objects.view import strides_of
 from specstream.declarations.element_types import Storage
 from specstream.declarations.state_layout import Field, Layout
 from specstream.declarations.updates import misfit_of_field
-from specstream.interpreted.arrays import Array, strides_of
+from specstream.interpreted.arrays import Array
 from specstream.interpreted.coded import PlainCodec
 from specstream.interpreted.containers import make_container
 from specstream.interpreted.records import Member, record_array, scalar_record

@@ -6,13 +6,13 @@ Everything that is promised about native runs is promised as "equal to this".
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from specstream._native import ffi, lib
 from specstream.columns.derived import NO_TEXTS, Texts, computed_again, item_again, raise_again
 from specstream.columns.exception_texts import record_of
 from specstream.columns.phases import first_column
@@ -26,6 +26,7 @@ from specstream.compiler.language.typing_refusals import TIMER_NAMES
 from specstream.compiler.library.event_lists import oracle_list
 from specstream.compiler.oracle_objects.codec import MachineCodec
 from specstream.compiler.oracle_objects.containers import Find, loaded
+from specstream.compiler.oracle_objects.draws import RandomNumbers
 from specstream.compiler.oracle_objects.elements import (
     LOAD,
     STORE,
@@ -40,7 +41,7 @@ from specstream.compiler.oracle_objects.entries import Due, Journal, MemoryTimer
 from specstream.compiler.oracle_objects.firing import Firing
 from specstream.compiler.oracle_objects.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.oracle_objects.records import forget, record_view, scalar_record
-from specstream.compiler.oracle_objects.view import View
+from specstream.compiler.oracle_objects.view import View, strides_of
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
@@ -48,11 +49,8 @@ from specstream.declarations.state_layout import Field, Layout, Space
 from specstream.declarations.updates import misfit_of_field
 
 __all__ = [
-    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleLocks", "OraclePhase", "OracleTimer"),
-    "field_of",
-    "beside_of",
-    "seed_of",
-    "strings_of",
+    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleLocks", "OraclePhase"),
+    *("OracleTimer", "beside_of", "field_of", "seed_of", "strings_of"),
 ]
 
 
@@ -92,11 +90,9 @@ class OracleState:
                 convert = store_of(storage)
                 scalars[field.name] = (words, field.start, LOAD[storage.number], convert)
                 continue
-            strides = [1]
-            for length in reversed(field.shape[1:]):
-                strides.insert(0, strides[0] * length)
+            strides = strides_of(field.shape)
             views[field.name] = View(
-                field.name, storage, words, journal, field.start, field.shape, tuple(strides)
+                field.name, storage, words, journal, field.start, field.shape, strides
             )
         declared = [field.name for field, _ in layout.operations]
         for name in dict.fromkeys(declared):
@@ -256,39 +252,21 @@ class OracleLocks:
     acquire = release = __enter__
 
 
-class Draws:
-    """Random numbers of an event: of its seed, its order key and the number of the draw."""
+class Draws(RandomNumbers):
+    """An event that draws machine numbers."""
 
     timestamp: Any
     source: Any
     sequence: Any
+    __ss_signed__ = Int64
+    __ss_unsigned__ = functools.partial(int.__new__, Uint64)
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def _key(self, draw: int) -> tuple[int, int, int, int, int]:
+    def __ss_key__(self, draw: int) -> tuple[int, int, int, int, int]:
         key = int(self.timestamp), int(self.source), int(self.sequence)
         return self._seed, *key, int(draw)
-
-    def random_bits(self, draw: int) -> Uint64:
-        return int.__new__(Uint64, lib.ss_random_bits(*self._key(draw)))
-
-    def random(self, draw: int) -> float:
-        return (int(self.random_bits(draw)) >> 11) * 2.0**-53
-
-    def normal(self, draw: int) -> float:
-        return float(lib.ss_random_normal(*self._key(draw)))
-
-    def integer(self, low: int, high: int, draw: int) -> Int64:
-        drawn = ffi.new("int64_t *")
-        if lib.ss_random_integer(*self._key(draw), int(low), int(high), drawn):
-            raise ValueError(f"event.integer({int(low)}, {int(high)}, i): the range is empty")
-        return Int64(drawn[0])
-
-    def choice(self, count: int, draw: int) -> Int64:
-        if count <= 0:
-            raise ValueError(f"event.choice({int(count)}, i): there is nothing to choose from")
-        return self.integer(0, count, draw)
 
 
 class OracleEvent(Draws):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from specstream.compiler.oracle_objects.elements import LOAD, store_of
-from specstream.compiler.oracle_objects.view import View
+from specstream.compiler.oracle_objects.view import View, strides_of
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.records import record_fields
@@ -351,11 +351,8 @@ def record_view(
     field: Field, elements: dict[Any, Any], journal: Journal, met: list[_Cell]
 ) -> RecordView:
     """A field of records as operators see it."""
-    strides = [1]
-    for length in reversed(field.shape[1:]):
-        strides.insert(0, strides[0] * length)
-    words = _words(field, elements, journal, met)
-    return _view_of(field.name, words, journal, field.offset, field.shape[:-1], tuple(strides[:-1]))
+    words, strides = _words(field, elements, journal, met), strides_of(field.shape)
+    return _view_of(field.name, words, journal, field.offset, field.shape[:-1], strides[:-1])
 
 
 def scalar_record(

@@ -26,7 +26,15 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 from specstream.declarations.updates import Misfit, misfit
 
-__all__ = ["ByValue", "View", "by_value", "to_power"]
+__all__ = ["ByValue", "View", "by_value", "strides_of", "to_power"]
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of an array that lies densely, in elements."""
+    strides = [1]
+    for length in reversed(shape[1:]):
+        strides.insert(0, strides[0] * length)
+    return tuple(strides)
 
 
 def _plain(value: Any) -> Any:
@@ -225,10 +233,8 @@ class View(Reductions):
 
     @staticmethod
     def _new(like: View, shape: tuple[int, ...]) -> View:
-        strides = [1]
-        for length in reversed(shape[1:]):
-            strides.insert(0, strides[0] * length)
-        return View("an array", like._storage, [], like._journal, 0, shape, tuple(strides))
+        strides = strides_of(shape)
+        return View("an array", like._storage, [], like._journal, 0, shape, strides)
 
     def _filled(self, elements: list[Any], sample: Any) -> View:
         self._storage = storage_of(_STORED[type(sample)], "an element")
