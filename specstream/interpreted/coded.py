@@ -16,16 +16,16 @@ from specstream.declarations.ordered_set import OrderedSet
 from specstream.declarations.plain_values import plain
 from specstream.interpreted.values import Texts, stored
 
-__all__ = ["Begin", "Coded", "ElementsOf", "PlainCodec"]
+__all__ = ["Begin", "Coded", "ElementsOf", "PlainCodec", "as_read"]
 
 ElementsOf = Callable[[str, Any], Any]
 Begin = list[Callable[[], None]]
 
 
-def _as_read(value: Any) -> Any:
+def as_read(value: Any) -> Any:
     """A value of its own: nobody can tell a NaN by being the same one, in no run."""
     if isinstance(value, tuple):
-        return tuple(map(_as_read, value))
+        return tuple(map(as_read, value))
     return value if value == value else float("nan")
 
 
@@ -102,7 +102,7 @@ class PlainCodec(Codec):
 
     def maker(self, shape: Shape) -> Callable[[Any], Any] | None:
         has_floats = any(part.number == "float" for part in shape.parts)
-        return _as_read if has_floats else None
+        return as_read if has_floats else None
 
 
 class Coded:

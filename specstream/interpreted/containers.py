@@ -11,7 +11,7 @@ from specstream.interpreted.coded import Begin
 from specstream.interpreted.logged import LoggedEntries
 from specstream.interpreted.logged_sequence import LoggedSequence
 from specstream.interpreted.memory import Memory
-from specstream.interpreted.records import Records
+from specstream.interpreted.records import CellRecords, Records
 
 __all__ = ["make_container"]
 
@@ -20,14 +20,16 @@ def make_container(field: Field, layout: Layout, run: Any, elements: Any, begin:
     """A container over a backend."""
     of, number, codec = field.container, layout.container_number(field), elements.codec
     assert of is not None
-    records = None
-    if of.value.record is not None:
-        records = Records(f"state.{field.name}", of.value, elements.of, begin)
+    what, value = f"state.{field.name}", of.value
+    has_records = value.record is not None
     store: Any
     if isinstance(run, Memory):
-        store = run.store(number, codec, records)
-    elif of.is_keyed:
-        store = LoggedEntries(field, number, run, codec, elements.of, records)
+        cells = CellRecords(what, value, codec, run.journal, begin) if has_records else None
+        store = run.store(number, codec, cells)
     else:
-        store = LoggedSequence(field, number, run, elements.of, records)
+        slots = Records(what, value, elements.of, begin) if has_records else None
+        if of.is_keyed:
+            store = LoggedEntries(field, number, run, codec, elements.of, slots)
+        else:
+            store = LoggedSequence(field, number, run, elements.of, slots)
     return keyed(store, codec) if of.is_keyed else sequence(store, codec)

@@ -224,7 +224,7 @@ class MemoryEntries:
         if of.value.words:
             values: Iterable[Any] = self.entries.values()
             if self.slots is not None:
-                values = map(self.slots.values, values)
+                values = map(self.slots.parts, values)
             codec.fill(rows[:, of.key.words :], values, of.value)
         if self.expiry is not None:
             rows[:, -1] = [self.expiry.times[key] for key in self.entries]

@@ -110,6 +110,6 @@ class MemorySequence:
     def rows(self, codec: Codec) -> Words:
         """What it holds, as ``container_words.replace`` takes it."""
         rows = np.zeros((len(self._held), self.of.row_words), np.int64)
-        values = self._held if self.slots is None else map(self.slots.values, self._held)
+        values = self._held if self.slots is None else map(self.slots.parts, self._held)
         codec.fill(rows, values, self.of.value)
         return rows

@@ -180,7 +180,8 @@ class RecordSlots:
     load = None
     """What is held is what operators see."""
 
-    def values(self, record: OracleRecord) -> list[Any]:
+    def parts(self, record: OracleRecord) -> list[Any]:
+        """What a record has that is held."""
         return values_of(record)
 
     def _give(self, owner: Any, name: str, value: Any) -> None:
