@@ -60,8 +60,6 @@ class MemorySequence:
         made = codec.maker(self.of.value) if slots is None else slots.load
         self.reader: Any = self._held if made is None else _MadeItems(self._held, made)
 
-    # Every change replaces a few neighbours by others.
-
     def _splice(self, start: int, stop: int, values: list[Any]) -> None:
         """Replaces the elements from ``start`` on, up to ``stop``."""
         held = self._held
@@ -78,14 +76,34 @@ class MemorySequence:
 
     def put(self, at: int, value: Any) -> None:
         """Stores a value that was checked."""
-        if self.slots is None or not self.slots.is_same(self._held[at], value):
-            self._splice(at, at + 1, [value])
+        held, slots = self._held, self.slots
+        before = held[at]
+        if slots is not None:
+            if slots.is_same(before, value):
+                return
+            slots.left(before)
+            value = slots.kept(value)
+        self._journal.append((held.__setitem__, at, before))
+        held[at] = value
 
     def insert(self, at: int, value: Any) -> None:
-        self._splice(at, at, [value])
+        held = self._held
+        if len(held) >= self._limit:
+            full(self.name, self.of)
+        if self.slots is not None:
+            value = self.slots.kept(value)
+        self._journal.append((held.__delitem__, at))
+        held.insert(at, value)
 
     def delete(self, places: range) -> None:
         """Removes the elements at places, which ascend."""
+        if len(places) == 1:
+            held, at = self._held, places.start
+            if self.slots is not None:
+                self.slots.left(held[at])
+            self._journal.append((held.insert, at, held[at]))
+            del held[at]
+            return
         if places.step == 1:
             self._splice(places.start, max(places.start, places.stop), [])
             return
