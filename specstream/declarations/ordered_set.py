@@ -3,7 +3,7 @@
 ``pop()`` and loops of an operator go by that order, so what is read out of a state to be given to
 another one has to keep it, and what Python computes of an event must not depend on the process.
 They are a ``set`` and a ``frozenset`` for whoever asks, and equal one with the same elements.
-Interpreted operators see a set of the state itself, which has these methods as well.
+The sets that operators see under Python have these methods as well.
 """
 
 from __future__ import annotations
@@ -24,21 +24,29 @@ class InOrder:
 
     __slots__ = ()
 
+    def _made(self, elements: Iterable[Any]) -> Any:
+        """A set of these."""
+        return _like(self, elements)
+
+    def _taken(self, others: Iterable[Iterable[Any]]) -> Iterable[Iterable[Any]]:
+        """What is given to a method."""
+        return others
+
     def union(self: Any, *others: Iterable[Any]) -> Any:
-        return _like(self, itertools.chain(self, *others))
+        return self._made(itertools.chain(self, *self._taken(others)))
 
     def intersection(self: Any, *others: Iterable[Any]) -> Any:
-        kept = set(self).intersection(*others)
-        return _like(self, (one for one in self if one in kept))
+        kept = set(self).intersection(*self._taken(others))
+        return self._made(one for one in self if one in kept)
 
     def difference(self: Any, *others: Iterable[Any]) -> Any:
-        kept = set(self).difference(*others)
-        return _like(self, (one for one in self if one in kept))
+        kept = set(self).difference(*self._taken(others))
+        return self._made(one for one in self if one in kept)
 
     def symmetric_difference(self: Any, other: Iterable[Any]) -> Any:
-        others = dict.fromkeys(other)
+        others = dict.fromkeys(*self._taken([other]))
         ours = [one for one in self if one not in others]
-        return _like(self, [*ours, *(one for one in others if one not in self)])
+        return self._made([*ours, *(one for one in others if one not in self)])
 
     def __or__(self, other: Any) -> Any:
         return self.union(other) if isinstance(other, AbstractSet) else NotImplemented
@@ -74,12 +82,12 @@ class MutableInOrder(InOrder):
     __slots__ = ()
 
     def update(self: Any, *others: Iterable[Any]) -> None:
-        for other in others:
+        for other in self._taken(others):
             for one in list(other):
                 self.add(one)
 
     def difference_update(self: Any, *others: Iterable[Any]) -> None:
-        for other in others:
+        for other in self._taken(others):
             for one in list(other):
                 self.discard(one)
 
@@ -87,7 +95,7 @@ class MutableInOrder(InOrder):
         self.difference_update(self.difference(self.intersection(*others)))
 
     def symmetric_difference_update(self: Any, other: Iterable[Any]) -> None:
-        for one in dict.fromkeys(other):
+        for one in dict.fromkeys(*self._taken([other])):
             (self.discard if one in self else self.add)(one)
 
     def __ior__(self, other: Any) -> Any:

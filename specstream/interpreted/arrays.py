@@ -25,7 +25,7 @@ from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain, plain_elements
 from specstream.interpreted.values import stored
 
-__all__ = ["Array", "strides_of"]
+__all__ = ["Array"]
 
 _WIDE = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
 
@@ -39,14 +39,6 @@ def _is_within(values: npt.NDArray[Any], storage: Storage) -> bool:
     if bounds is None or values.size == 0:
         return True
     return bounds[0] <= int(values.min()) and int(values.max()) <= bounds[1]
-
-
-def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Of an array that lies densely, in elements."""
-    strides = [1]
-    for length in reversed(shape[1:]):
-        strides.insert(0, strides[0] * length)
-    return tuple(strides)
 
 
 def _plain(value: Any) -> Any:

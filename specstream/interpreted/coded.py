@@ -1,74 +1,124 @@
-"""What containers of interpreted operators hold, as values and as words."""
+"""Values of interpreted operators: Python's own, and the words that they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from specstream.declarations.containers import Container, Shape
+from specstream.columns.strings import StringTable
+from specstream.compiler.oracle_objects.codec import Codec
+from specstream.declarations.containers import Shape
+from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown
+from specstream.declarations.ordered_set import OrderedSet
+from specstream.declarations.plain_values import plain
 from specstream.interpreted.values import Texts, stored
 
-__all__ = ["Begin", "Coded", "ElementsOf", "full"]
+__all__ = ["Begin", "Coded", "ElementsOf", "PlainCodec", "as_read"]
 
 ElementsOf = Callable[[str, Any], Any]
 Begin = list[Callable[[], None]]
 
 
-class Coded:
-    """Values of a shape and the words that they are."""
+def as_read(value: Any) -> Any:
+    """A value of its own: nobody can tell a NaN by being the same one, in no run."""
+    if isinstance(value, tuple):
+        return tuple(map(as_read, value))
+    return value if value == value else float("nan")
 
-    def __init__(self, shape: Shape, what: str, elements_of: ElementsOf) -> None:
-        self.shape, self.what = shape, what
-        self._convert = [stored(part) for part in shape.parts]
-        self._words = [elements_of("state", part) for part in shape.parts]
 
-    def parts(self, value: Any) -> tuple[Any, ...]:
-        """The parts of a value, checked."""
-        convert, what = self._convert, self.what
-        if not self.shape.is_tuple:
-            return (convert[0](value, what),)
-        if not isinstance(value, tuple) or len(value) != len(convert):
-            raise TypeError(
-                f"{what} is declared {self.shape} and gets {shown(value)} "
-                f"({type(value).__name__}): give a tuple of {len(convert)}"
-            )
-        return tuple([one(part, what) for one, part in zip(convert, value, strict=True)])
+class PlainCodec(Codec):
+    """Python's own numbers and strings.
 
-    def codes(self, parts: tuple[Any, ...]) -> tuple[int, ...]:
-        """The words of a key."""
-        return tuple(
-            [
-                words.code(part) if isinstance(words, Texts) else int(part)
-                for words, part in zip(self._words, parts, strict=True)
-            ]
+    Args:
+        strings: table that has the strings which the state holds.
+    """
+
+    integer = int
+
+    def __init__(self, strings: StringTable) -> None:
+        self._texts = Texts(None, strings)
+
+    def text(self, code: int) -> str:
+        return self._texts.text(code)
+
+    def code(self, text: str) -> int:
+        return self._texts.code(text)
+
+    def part(self, storage: Storage, what: str) -> Callable[[Any], Any]:
+        convert, code = stored(storage), self.code
+        if storage.number != "str":
+            return lambda value: convert(value, what)
+
+        def known(value: Any) -> Any:
+            found = convert(value, what)
+            code(found)
+            return found
+
+        return known
+
+    def misfit(self, what: str, shape: Shape, value: Any) -> str:
+        return (
+            f"{what} is declared {shape} and gets {shown(value)} ({type(value).__name__}): give a "
+            f"tuple of {shape.words}"
         )
 
-    def of_codes(self, codes: tuple[int, ...]) -> Any:
-        """A key, of its words."""
-        parts = [
-            words.text(code)
-            if isinstance(words, Texts)
-            else bool(code)
-            if of.number == "bool"
-            else code
-            for words, of, code in zip(self._words, self.shape.parts, codes, strict=True)
-        ]
-        return tuple(parts) if self.shape.is_tuple else parts[0]
+    def missing(self, key: Any, held: Any) -> KeyError:
+        return KeyError(key)
+
+    def index(self, index: Any, store: Any) -> int:
+        if store.of.kind == "deque" and isinstance(index, slice):
+            raise TypeError("sequence index must be integer, not 'slice'")
+        try:
+            return operator.index(plain(index))
+        except TypeError:
+            raise TypeError(
+                f"state.{store.name} is a {store.of.kind} and is indexed with {shown(index)} "
+                f"({type(index).__name__}); expected an int: write int(x)"
+            ) from None
+
+    def order(self, keys: list[Any], reverse: Any) -> list[int]:
+        return sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
+
+    def dict_of(self, given: Any) -> Any:
+        return dict(given)
+
+    def set_of(self, elements: Iterable[Any]) -> Any:
+        return OrderedSet(elements)
+
+    def list_of(self, values: Iterable[Any]) -> Any:
+        return list(values)
+
+    def deque_of(self, values: Iterable[Any], maxlen: Any) -> Any:
+        return deque(values, maxlen)
+
+    def refuse_of_deque(self, what: str, name: str) -> None:
+        """They have all that Python's have."""
+
+    def default(self, value: Any, check: Callable[[Any], Any]) -> Any:
+        return value
+
+    def maker(self, shape: Shape) -> Callable[[Any], Any] | None:
+        has_floats = any(part.number == "float" for part in shape.parts)
+        return as_read if has_floats else None
+
+
+class Coded:
+    """Values of a shape that lie in words."""
+
+    def __init__(self, shape: Shape, elements_of: ElementsOf) -> None:
+        self._is_tuple = shape.is_tuple
+        self._words = [elements_of("state", part) for part in shape.parts]
 
     def load(self, word: int) -> Any:
-        if not self.shape.is_tuple:
+        if not self._is_tuple:
             return self._words[0][word]
         return tuple([words[word + at] for at, words in enumerate(self._words)])
 
-    def store(self, word: int, parts: tuple[Any, ...]) -> None:
+    def store(self, word: int, value: Any) -> None:
+        """Puts a value there that was checked."""
+        parts = value if self._is_tuple else (value,)
         for at, (words, part) in enumerate(zip(self._words, parts, strict=True)):
             words[word + at] = part
-
-
-def full(name: str, of: Container) -> NoReturn:
-    raise OverflowError(
-        of.full
-        or f"state.{name} is full: it holds limit={of.limit} entries: declare a larger limit=, or "
-        "remove some"
-    )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.language.typing_refusals import TIMER_NAMES
+from specstream.compiler.oracle_objects.draws import RandomNumbers
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.containers import Shape
 from specstream.declarations.options import shown
@@ -46,7 +46,7 @@ def _only_read(own: str, name: str, done: str) -> AttributeError:
     )
 
 
-class Drawing(OnlyRead):
+class Drawing(OnlyRead, RandomNumbers):
     """Order key and random numbers, as compiled operators have them.
 
     Args:
@@ -80,26 +80,6 @@ class Drawing(OnlyRead):
 
     def __ss_key__(self, draw: int) -> tuple[int, int, int, int, int]:
         return self.__ss_seed__, self.timestamp, self.source, self.sequence, int(draw)
-
-    def random_bits(self, draw: int) -> int:
-        return int(lib.ss_random_bits(*self.__ss_key__(draw)))
-
-    def random(self, draw: int) -> float:
-        return (self.random_bits(draw) >> 11) * 2.0**-53
-
-    def normal(self, draw: int) -> float:
-        return float(lib.ss_random_normal(*self.__ss_key__(draw)))
-
-    def integer(self, low: int, high: int, draw: int) -> int:
-        drawn = ffi.new("int64_t *")
-        if lib.ss_random_integer(*self.__ss_key__(draw), int(low), int(high), drawn):
-            raise ValueError(f"event.integer({low}, {high}, i): the range is empty")
-        return int(drawn[0])
-
-    def choice(self, count: int, draw: int) -> int:
-        if count <= 0:
-            raise ValueError(f"event.choice({count}, i): there is nothing to choose from")
-        return self.integer(0, count, draw)
 
 
 def _reader(

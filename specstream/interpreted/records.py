@@ -12,27 +12,26 @@ has one object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from specstream.compiler.language.hints import names_it_has
+from specstream.compiler.oracle_objects.entries import Journal
+from specstream.compiler.oracle_objects.view import strides_of
 from specstream.declarations.containers import Shape
+from specstream.declarations.element_types import Storage
 from specstream.declarations.records import Record
 from specstream.declarations.state_layout import Field
-from specstream.interpreted.arrays import Array, strides_of
-from specstream.interpreted.coded import Begin, ElementsOf
+from specstream.interpreted.arrays import Array
+from specstream.interpreted.coded import Begin, ElementsOf, PlainCodec, as_read
 from specstream.interpreted.values import stored
 
-__all__ = ["Member", "Records", "record_array", "scalar_record"]
+__all__ = ["CellRecords", "Member", "Records", "record_array", "scalar_record"]
 
 Member = tuple[property, Callable[[Any], None]]
 """A field of the state: what reads it, and what is called when it is assigned."""
 
 _WORD = "_specstream_word"
-
-
-def _property(at: int, words: Any) -> property:
-    return property(lambda self: words[self.__dict__[_WORD]() + at])
 
 
 def _blank(record: Any) -> Any:
@@ -59,31 +58,33 @@ class Records:
         record: Any = shape.record
         self.record, self._what, self._names = record, what, shape.names
         self._convert = [
-            (stored(part), f"field {name!r} of {record.__name__}")
+            (self._converter(part), f"field {name!r} of {record.__name__}")
             for name, part in zip(shape.names, shape.parts, strict=True)
         ]
-        self._words = [elements_of("state", part) for part in shape.parts]
+        self._elements = [elements_of("state", part) for part in shape.parts]
         # Made without the checks of a declaration: it declares nothing.
         self._bound: Any = type.__new__(type(record), record.__name__, (record,), self._members())
         self.objects: dict[Hashable, Any] = {}
         begin.append(self.objects.clear)
 
+    def _converter(self, part: Storage) -> Callable[[Any, str], Any]:
+        """What checks a value of a field; see :func:`stored`."""
+        return stored(part)
+
     def _members(self) -> dict[str, Any]:
         """Of the class whose objects are in the state. A copy of one, and what its class makes when
         it is called, is a record by itself."""
-        record, names = self.record, self._names
+        record, names, store = self.record, self._names, self._set
         places = {
-            name: (words, at, *convert)
-            for at, (name, words, convert) in enumerate(
-                zip(names, self._words, self._convert, strict=True)
-            )
+            name: (at, *convert)
+            for at, (name, convert) in enumerate(zip(names, self._convert, strict=True))
         }
 
         def assign(own: Any, name: str, value: Any) -> None:
             place = places.get(name)
             if place is not None:
-                words, at, convert, what = place
-                words[own.__dict__[_WORD]() + at] = convert(value, what)
+                at, convert, what = place
+                store(own.__dict__[_WORD](), at, convert(value, what))
             elif hasattr(getattr(record, name, None), "__set__"):  # a property of the user's
                 object.__setattr__(own, name, value)
             else:
@@ -99,9 +100,7 @@ class Records:
         def reduced(own: Any) -> Any:
             return _blank, (record,), {name: getattr(own, name) for name in names}
 
-        members: dict[str, Any] = {
-            name: _property(at, words) for name, (words, at, *_) in places.items()
-        }
+        members: dict[str, Any] = {name: self._property(at) for name, (at, *_) in places.items()}
         members |= {one: getattr(record, one) for one in ("__doc__", "__module__", "__qualname__")}
         members |= {"__setattr__": assign, "__delattr__": delete, "__reduce__": reduced}
         members["__new__"] = lambda cls, *given, **named: record(*given, **named)
@@ -109,6 +108,15 @@ class Records:
             members["__eq__"] = lambda own, other: _values(own, record) == _values(other, record)
             members["__hash__"] = None
         return members
+
+    def _property(self, at: int) -> property:
+        """Reads a field of an object in the state."""
+        elements = self._elements[at]
+        return property(lambda own: elements[own.__dict__[_WORD]() + at])
+
+    def _set(self, word: Any, at: int, value: Any) -> None:
+        """Stores a field that was checked."""
+        self._elements[at][word + at] = value
 
     def values(self, value: Any) -> list[Any]:
         """What a record has, checked."""
@@ -122,7 +130,16 @@ class Records:
             for name, (convert, what) in zip(self._names, self._convert, strict=True)
         ]
 
-    def at(self, place: Hashable, word: Callable[[], int]) -> Any:
+    def check(self, value: Any) -> tuple[Any, list[Any]]:
+        """A record and what it has, as :meth:`put` takes them."""
+        return value, self.values(value)
+
+    def to_copy(self, checked: list[Any]) -> list[Any]:
+        """Several that are stored at once: those that are in the state already become copies of
+        what they are now, wherever they were."""
+        return [(one if type(one) is self.record else None, values) for one, values in checked]
+
+    def at(self, place: Hashable, word: Callable[[], Any]) -> Any:
         """The object of a place, whose first word is what ``word()`` gives."""
         found = self.objects.get(place)
         if found is None:
@@ -130,24 +147,24 @@ class Records:
             found.__dict__[_WORD] = word
         return found
 
-    def read(self, word: int) -> list[Any]:
+    def read(self, word: Any) -> list[Any]:
         """The values that lie there."""
-        return [words[word + at] for at, words in enumerate(self._words)]
+        return [elements[word + at] for at, elements in enumerate(self._elements)]
 
-    def write(self, word: int, values: list[Any]) -> None:
+    def write(self, word: Any, values: list[Any]) -> None:
         """Puts values there that were checked."""
-        for at, (words, value) in enumerate(zip(self._words, values, strict=True)):
-            words[word + at] = value
+        for at, value in enumerate(values):
+            self._set(word, at, value)
 
-    def put(self, place: Hashable, word: Callable[[], int], value: Any, values: list[Any]) -> None:
+    def put(self, place: Hashable, word: Callable[[], Any], value: Any, values: list[Any]) -> None:
         """Stores a record in a place; ``values`` are what it has."""
-        if self.objects.get(place) is value:
+        if value is not None and self.objects.get(place) is value:
             return
         self.left(place)
         self.write(word(), values)
         self.adopt(place, word, value)
 
-    def adopt(self, place: Hashable, word: Callable[[], int], value: Any) -> None:
+    def adopt(self, place: Hashable, word: Callable[[], Any], value: Any) -> None:
         """A record whose values are there already is in the state from now on."""
         if type(value) is self.record:
             value.__dict__[_WORD] = word
@@ -162,6 +179,77 @@ class Records:
             _release(one, self.record)
             one.__dict__.clear()
             one.__dict__.update(zip(self._names, values, strict=True))
+
+
+Cell = list[Any]
+"""What a record has that a container in Python's memory holds."""
+
+
+class CellRecords(Records):
+    """The records of a container in Python's memory: in place of a word there is a cell.
+
+    Args:
+        what: the field, in errors.
+        shape: of a record.
+        codec: of what containers hold.
+        journal: of the memory.
+        begin: where to put what is called when an event begins.
+    """
+
+    def __init__(
+        self, what: str, shape: Shape, codec: PlainCodec, journal: Journal, begin: Begin
+    ) -> None:
+        self._numbers = [part.number for part in shape.parts]
+        self._codec, self._journal = codec, journal
+        super().__init__(what, shape, lambda space, part: None, begin)
+
+    def _converter(self, part: Storage) -> Callable[[Any, str], Any]:
+        if part.number != "str":
+            return stored(part)
+        return lambda value, what: self._codec.part(part, what)(value)
+
+    def _property(self, at: int) -> property:
+        if self._numbers[at] == "float":
+            return property(lambda own: as_read(own.__dict__[_WORD]()[at]))
+        return property(lambda own: own.__dict__[_WORD]()[at])
+
+    def _set(self, word: Cell, at: int, value: Any) -> None:
+        self._journal.append((word.__setitem__, at, word[at]))
+        word[at] = value
+
+    def read(self, word: Cell) -> list[Any]:
+        return word.copy()
+
+    parts = read
+
+    def made(self, values: Iterable[Any]) -> Cell:
+        """The cell of values."""
+        return list(values)
+
+    def load(self, cell: Cell) -> Any:
+        return self.at(id(cell), lambda: cell)
+
+    def is_same(self, cell: Cell, checked: tuple[Any, list[Any]]) -> bool:
+        """Whether a record that is to be kept is that of the cell already."""
+        return self.objects.get(id(cell)) is checked[0]
+
+    def kept(self, checked: tuple[Any, Cell]) -> Cell:
+        """The cell of a record that is in the state from now on."""
+        value, cell = checked
+        self.adopt(id(cell), lambda: cell, value)
+        return cell
+
+    def left(self, cell: Any) -> None:
+        super().left(id(cell))
+
+    def replaced(self, before: list[Cell], after: list[Any]) -> list[Cell]:
+        """Cells in place of others: they are among those, or those of records to be kept."""
+        new = iter(self.to_copy([one for one in after if isinstance(one, tuple)]))
+        stay = {id(one) for one in after}
+        for cell in before:
+            if id(cell) not in stay:
+                self.left(cell)
+        return [self.kept(next(new)) if isinstance(one, tuple) else one for one in after]
 
 
 def _values(one: Any, record: Any) -> Any:

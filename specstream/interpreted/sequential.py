@@ -16,9 +16,10 @@ from specstream.columns.derived import NO_TEXTS
 from specstream.columns.exception_texts import leaving
 from specstream.columns.strings import StringTable
 from specstream.compiler.frontend.program import Program
-from specstream.compiler.oracle_objects.timers import timer_key, timer_text
+from specstream.compiler.oracle_objects.entries import Due
+from specstream.compiler.oracle_objects.firing import Firing
 from specstream.declarations.schema import Schema
-from specstream.declarations.state_layout import Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.interpreted.events import Emit, check_returned, make_event, make_timer
 from specstream.interpreted.memory import Memory
 from specstream.interpreted.state import Elements, make_state
@@ -27,7 +28,7 @@ from specstream.interpreted.values import Texts
 __all__ = ["Sequential"]
 
 
-class Sequential:
+class Sequential(Firing):
     """Runs an interpreted operator over one set of columns.
 
     Args:
@@ -37,21 +38,14 @@ class Sequential:
 
     Attributes:
         rows: emitted rows so far: (row of the event, value, value ...).
-        firings: number and time of the timers that have fired.
-        fired: key and time for which they were set, by number.
-        failed_timer: what :meth:`run` or :meth:`end` has raised, a timer has; else None.
         by_vertex: of a pipeline, which this is none.
     """
 
     def __init__(self, program: Program, layout: Layout, words: npt.NDArray[np.int64]) -> None:
-        self._program, self._layout = program, layout
+        super().__init__(program, layout)
         self._memory = Memory(layout, words)
         self.rows: list[tuple[Any, ...]] = []
-        self.firings: list[tuple[int, int]] = []
-        self.fired: dict[int, tuple[Any, int]] = {}
-        self.failed_timer: Any = None
         self.by_vertex: dict[str, tuple[int, int]] = {}
-        self._ends: dict[int, int] | None = None
         self._row = 0
 
     def begin(
@@ -73,6 +67,7 @@ class Sequential:
         self._at_event()
         self._texts, self._seed = Texts(None, strings), seed
         elements = Elements(memory, self._layout, strings)
+        self._codec = elements.codec
         self._state, self._begin = make_state(self._layout, memory, elements)
         self._event = make_event(event, memory, seed, self._texts)
         self.rows = []
@@ -103,8 +98,8 @@ class Sequential:
             self._run(lambda: process(state, self._event, self._emit), row)
         else:
             self._run(lambda: process(self._event, self._emit), row)
-        if self._layout.timers is not None:
-            memory.clock = max(memory.clock, time)
+        if self._timers:
+            self.clocked.clock = max(self.clocked.clock, time)
 
     def _run(self, function: Callable[[], object], row: int) -> None:
         memory, emitted = self._memory, len(self.rows)
@@ -122,54 +117,17 @@ class Sequential:
 
     # ---- what goes by time ----
 
-    def fire(self, time: int) -> None:
-        """Fires what is due by a time, or by that of an event before; and what expires goes."""
-        memory = self._memory
-        self.failed_timer = self._ends = None
-        if self._layout.timers is not None:
-            while (due := memory.due(max(time, memory.clock), None)) is not None:
-                self._fire(*due)
-            time = max(time, memory.clock)
-        memory.expire(time)
+    def _store(self, field: Field) -> Any:
+        return self._memory.containers[self._layout.container_number(field)]
 
-    def end(self) -> None:
-        """The input ends: fires the timers that wait, and not those that they set."""
-        memory = self._memory
-        self.failed_timer = None
-        if self._ends is None:
-            self._ends = memory.stamps()
-        while (due := memory.due(memory.clock, self._ends)) is not None:
-            self._fire(*due)
-        self._ends = None
-
-    def _fire(self, number: int, entry: int) -> None:
-        memory, field = self._memory, self._layout.containers[number]
-        of, program = field.container, self._program.on_timer
+    def _run_timer(self, program: Program, field: Field, due: Due, time: int, number: int) -> None:
+        memory, of, (at, _, key) = self._memory, field.container, due
         assert of is not None
-        assert program is not None
-        words = memory.containers[number].keys[entry]
-        at = memory.cells[entry + 1 + len(words)]
-        time, firing = max(at, memory.clock), memory.fired
-        memory.expire(time)
-        memory.keyed_remove(number, entry)
-        memory.fired, memory.clock, memory.floors[number] = firing + 1, time, at
-        self.firings.append((firing, time))
-        own = (time, -(2**63), at, *words)
+        own = (time, -(2**63), at, *self._codec.to_words(of.key)(key))
         memory.columns, memory.sequences = [np.array([one]) for one in own], None
-        memory.row, memory.first_sequence = 0, firing
+        memory.row, memory.first_sequence = 0, number
         timer = make_timer(of.key, memory, self._seed, self._texts)
-        key = timer.key
-        self.fired[firing] = timer_key(key, field), at
         try:
-            self._run(lambda: program.oracle(self._state, timer, self._emit), firing - 2**63)
-        except BaseException as error:
-            self.failed_timer = at, 0, key
-            vars(error)["specstream_timer"] = timer_key(key, field), at
-            error.add_note(
-                f"raised by operator {program.operator!r} when the timer "
-                f"{timer_text(key, field)} fired, which was set for {at}"
-            )
-            raise
+            self._run(lambda: program.oracle(self._state, timer, self._emit), number - 2**63)
         finally:
-            memory.floors.clear()
             self._at_event()

@@ -8,10 +8,12 @@ from typing import Any, NoReturn
 from specstream.columns.strings import StringTable
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.oracle.oracle import OracleLocks
+from specstream.compiler.oracle_objects.view import strides_of
 from specstream.declarations.element_types import Storage
 from specstream.declarations.state_layout import Field, Layout
 from specstream.declarations.updates import misfit_of_field
-from specstream.interpreted.arrays import Array, strides_of
+from specstream.interpreted.arrays import Array
+from specstream.interpreted.coded import PlainCodec
 from specstream.interpreted.containers import make_container
 from specstream.interpreted.records import Member, record_array, scalar_record
 from specstream.interpreted.values import Texts, layout_of, stored
@@ -20,12 +22,16 @@ __all__ = ["Elements", "make_state"]
 
 
 class Elements:
-    """The elements of a backend, by where they are and their type; each made once."""
+    """The elements of a backend, by where they are and their type; each made once.
+
+    Attributes:
+        codec: of what containers hold.
+    """
 
     def __init__(self, run: Any, layout: Layout, strings: StringTable) -> None:
         # Of the whole state, also where the fields are those of one vertex.
         self._run, self._layout = run, layout
-        self._strings = strings
+        self._strings, self.codec = strings, PlainCodec(strings)
         self._made: dict[tuple[str, str], Any] = {}
 
     def of(self, space: str, storage: Storage) -> Any:
@@ -99,7 +105,7 @@ def make_state(
         if field.space == "locks":
             found[field.name] = _whole(field, OracleLocks(field.name, field.size))
         elif field.container is not None:
-            made = make_container(field, layout, run, elements.of, begin)
+            made = make_container(field, layout, run, elements, begin)
             found[field.name] = _whole(field, made)
         elif field.record is not None and len(field.shape) == 1:
             found[field.name] = scalar_record(field, elements.of, begin)

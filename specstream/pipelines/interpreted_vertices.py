@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from specstream._native import lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.backend.interpreted_vertex import InterpretedVertex
 from specstream.compiler.language.text import Text
 from specstream.compiler.oracle.oracle import seed_of
+from specstream.compiler.oracle_objects.entries import MemoryEntries
 from specstream.declarations.codes import EMPTY
-from specstream.declarations.state_layout import Field, Layout
+from specstream.declarations.state_layout import Layout
 from specstream.errors import SpecstreamError
 from specstream.interpreted.events import Emit, check_returned, make_timer
 from specstream.interpreted.memory import Memory
@@ -30,7 +30,6 @@ from specstream.interpreted.vertex_events import make_vertex_event
 
 __all__ = ["InterpretedVertices", "Recorded"]
 
-_SIGN = 2**63
 Rows = list[tuple[Any, ...]]
 
 
@@ -71,63 +70,6 @@ class _Vertex:
         return self.rows
 
 
-class _Expiring:
-    """A container of an interpreted vertex whose entries expire, as the oracle has it."""
-
-    def __init__(self, memory: Memory, number: int) -> None:
-        self._memory, self._number = memory, number
-
-    def expire(self, time: int) -> None:
-        self._memory.expire_in(self._number, time)
-
-
-class _Timers:
-    """The timers of an interpreted vertex, likewise: see
-    :class:`specstream.compiler.oracle_objects.timers.StateTimers`."""
-
-    def __init__(self, memory: Memory, number: int, field: Field, of: InterpretedVertices) -> None:
-        self._memory, self._number, self._field, self._of = memory, number, field, of
-        words = memory.words
-        self.fired = int(words[field.offset + lib.SS_HEADER_FIRED])
-        self.clock = int(words[field.offset + lib.SS_HEADER_CLOCK]) % 2**64 ^ _SIGN
-        if self.clock >= _SIGN:
-            self.clock -= 2**64
-
-    @property
-    def floor(self) -> int | None:
-        return self._memory.floors.get(self._number)
-
-    @floor.setter
-    def floor(self, at: int | None) -> None:
-        if at is None:
-            self._memory.floors.pop(self._number, None)
-        else:
-            self._memory.floors[self._number] = at
-
-    @property
-    def last_stamp(self) -> int:
-        return self._memory.last_stamp(self._number)
-
-    def due(self, time: int, stamp: int | None = None) -> tuple[int, int, Any] | None:
-        found = self._memory.due_in(self._number, time, stamp)
-        if found is None:
-            return None
-        at, own, entry = found
-        words = self._memory.containers[self._number].keys[entry]
-        return at, own, self._of.key(self._field, words)
-
-    def cancel(self, key: Any) -> None:
-        words = self._of.words_of(self._field, key)
-        self._memory.keyed_remove(self._number, self._memory.keyed_find(self._number, words))
-
-    def write(self) -> None:
-        """The header's words."""
-        words, offset = self._memory.words, self._field.offset
-        clock = self.clock % 2**64 ^ _SIGN
-        words[offset + lib.SS_HEADER_FIRED] = self.fired
-        words[offset + lib.SS_HEADER_CLOCK] = clock - 2**64 if clock >= _SIGN else clock
-
-
 class InterpretedVertices:
     """The interpreted vertices over the words of a state.
 
@@ -150,35 +92,28 @@ class InterpretedVertices:
             for number, field in enumerate(layout.containers)
             if field.name.rpartition(".")[0] in self._of
         ]
-        self._memory = Memory(layout, words, own)
-        self._containers: dict[str, Any] = {}
-        for number in own:
-            field = layout.containers[number]
-            assert field.container is not None
-            made: Any = None
-            if field.is_timers:
-                made = _Timers(self._memory, number, field, self)
-            elif field.container.expires:
-                made = _Expiring(self._memory, number)
-            self._containers[field.name] = made
+        self._memory = Memory(layout, words)
+        self._numbers = {layout.containers[number].name: number for number in own}
         self._vertices: dict[str, _Vertex] = {}
 
     def begin(self, strings: StringTable | None, seed: int) -> None:
         """From now on events have these strings, and random numbers this seed."""
         assert strings is not None
-        memory, self._strings = self._memory, strings
+        memory = self._memory
         elements = Elements(memory, self._layout, strings)
+        self._codec = elements.codec
         self._vertices = {
             name: _Vertex(of, memory, elements, strings, seed) for name, of in self._of.items()
         }
 
     def has(self, field: str) -> bool:
         """Whether a container is one of theirs."""
-        return field in self._containers
+        return field in self._numbers
 
-    def container(self, field: str) -> Any:
-        """What the oracle does with it."""
-        return self._containers[field]
+    def store(self, field: str) -> MemoryEntries:
+        """The entries of one with keys."""
+        found: MemoryEntries = self._memory.containers[self._numbers[field]]
+        return found
 
     def begin_event(self) -> None:
         self._memory.begin()
@@ -189,33 +124,6 @@ class InterpretedVertices:
     def settle(self) -> None:
         """Writes what the containers hold into the words."""
         self._memory.settle()
-        for one in self._containers.values():
-            if isinstance(one, _Timers):
-                one.write()
-
-    # ---- the keys of timers ----
-
-    def key(self, field: Field, words: Sequence[int]) -> Any:
-        of = field.container
-        assert of is not None
-        parts = [
-            self._strings.text(word) or ""
-            if part.number == "str"
-            else bool(word)
-            if part.number == "bool"
-            else word
-            for part, word in zip(of.key.parts, words, strict=True)
-        ]
-        return of.key.made(parts)
-
-    def words_of(self, field: Field, key: Any) -> tuple[int, ...]:
-        of = field.container
-        assert of is not None
-        parts = key if of.key.is_tuple else (key,)
-        return tuple(
-            (self._strings.add(str(one)) if one else 0) if part.number == "str" else int(one)
-            for part, one in zip(of.key.parts, parts, strict=True)
-        )
 
     # ---- a run ----
 
@@ -255,8 +163,10 @@ class InterpretedVertices:
         vertex, memory = self._vertices[name], self._memory
         field = self._layout.field(f"{name}.{self._timers_of(vertex.of)}")
         assert field is not None
+        of_timers = field.container
+        assert of_timers is not None
         own = [int(timer.timestamp), -(2**63), int(timer.at)]
-        own += [*self.words_of(field, timer.key)]
+        own += self._codec.to_words(of_timers.key)(timer.key)
         memory.columns, memory.row = [np.array([one]) for one in own], 0
         memory.sequences, memory.first_sequence = None, int(timer.sequence)
         return vertex.call(fires=True)
@@ -301,7 +211,7 @@ class Recorded:
         """No container: what fires is looked up in the engine's state."""
         return False
 
-    def container(self, field: str) -> Any:
+    def store(self, field: str) -> MemoryEntries:
         raise KeyError(field)
 
     def run(self, *_: Any) -> Rows:

@@ -339,3 +339,38 @@ def test_a_container_that_grows_in_the_last_round_of_its_loop_raises(how: int) -
         pytest.raises(RuntimeError, match=r"changed size during iteration|mutated during"),
     ):
         engine.process({"how": [how]})
+
+
+class Pair(ss.Record):
+    x: int
+
+
+class Few(ss.State):
+    pairs = ss.list(Pair, limit=3)
+    numbers = ss.list(int, limit=3)
+
+
+@ss.operator(state=Few, event={"x": int}, emits={"x": int}, interpreted=True)
+def copies_and_overfills(state, event, emit):
+    state.pairs[:] = [Pair(event.x), Pair(event.x + 1)]
+    state.numbers[:] = [1, 2]
+    state.pairs[1:2] = [state.pairs[0]]
+    state.pairs[0].x = -1
+    for container, four in ((state.pairs, [Pair(9)] * 4), (state.numbers, [9] * 4)):
+        try:
+            container[:] = four
+        except OverflowError:
+            emit(len(container))
+    for pair in state.pairs:
+        emit(pair.x)
+    for number in state.numbers:
+        emit(number)
+
+
+def test_a_part_of_a_list_is_stored_whole_or_not_at_all_and_records_are_copied() -> None:
+    expected = [2, 2, -1, 5, 1, 2]
+    assert copies_and_overfills.run_sequential({"x": [5]}).output["x"].to_pylist() == expected
+    settings: list[dict[str, Any]] = [{"threads": 1}, {"threads": 2, "horizon": 4, "chunk": 1}]
+    for options in settings:
+        with ss.Engine(copies_and_overfills, **options) as engine:
+            assert engine.process({"x": [5] * 4})["x"].to_pylist() == expected * 4

@@ -96,6 +96,10 @@ d.insert(1, 5), list(d)
 d.rotate(), list(d)
 d.rotate(-2), list(d)
 d[1:]
+d.insert(1.5, 5)
+d.rotate(0.5)
+(lambda begun: ([next(begun) for _ in d], d.append(1), list(begun)))(reversed(d))
+(lambda begun: (next(begun, 0), d.append(1), list(begun)))(reversed(d))
 d.popleft()
 d.sort()
 [d.append(x) for x in d]
@@ -115,7 +119,11 @@ d < [1, 2, 4]
 d[1:], d[::-1]
 d.pop(0), d.pop(-2)
 d.pop(9)
+d.insert(1.5, 5)
 d.index(2, -2)
+setitem(d, slice(None), d), list(d)
+setitem(d, slice(2, 0), [7]), list(d)
+delitem(d, slice(None, None, -2)), list(d)
 d.sort(reverse=True), list(d)
 d.sort(key=lambda x: -x), list(d)
 delitem(d, slice(0, 2)), list(d)
@@ -157,6 +165,12 @@ max(d, key=d.get), sorted(d.items(), key=lambda kv: -kv[1])
 after(d, lambda d: setitem(d, "new", 1))
 after(d, lambda d: d.pop("a"))
 after(d, lambda d: setitem(d, "a", 7))
+(lambda begun: (setitem(d, "new", 1), list(begun)))(iter(d))
+(lambda begun: (setitem(d, "new", 1), list(begun)))(iter(d.values()))
+list(reversed(d.items())), list(reversed(d.values()))
+("a", 2) in d.items(), ("z", 1) in d.items(), ("a",) in d.items(), 9 in d.values()
+d.update((k, d.get(k, 0) + 5) for k in ["z", "a", "z"]), dict(d)
+[{**d} == d, d == {"a": 1.0, "b": 2}, d == {1: 1, 2: 2}, d == [("a", 1)]]
 d.clear(), len(d)
 """
 OF_SETS = """
@@ -187,6 +201,7 @@ sorted(copy.copy(d)), copy.copy(d) is d, sorted(copy.deepcopy(d)), sorted(d.copy
 [d.add(x + 10) for x in d]
 [d.remove(x) for x in d]
 after(d, lambda d: d.add(99))
+(lambda begun: (d.add(99), list(begun)))(iter(d))
 d.clear(), len(d)
 """
 

@@ -195,3 +195,29 @@ def test_an_index_beyond_an_array_has_the_text_of_numpy_where_it_is_caught(
         with ss.Engine(operator, threads=threads, horizon=4 * (threads - 1)) as engine:
             assert engine.process({"x": [7] * 9})["text"].to_pylist() == expected * 9
     assert operator.run_sequential({"x": [7]}).output["text"].to_pylist() == expected
+
+
+class Due(ss.State):
+    due = ss.timers(int)
+
+
+def sets(state, event, emit):
+    state.due.set(1, event.timestamp + 5)
+
+
+def sets_again(state, timer, emit):
+    state.due.set(1, timer.at)
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_a_timer_that_sets_one_too_early_is_told_both_times(interpreted: bool) -> None:
+    declared: dict[str, Any] = {"state": Due, "event": {"x": int}, "emits": {}}
+    operator = ss.operator(on_timer=sets_again, interpreted=interpreted, **declared)(sets)
+    table = {"time": [10, 30], "x": [1, 1]}
+    said = r"state.due.set: the timer that fires is for 15 and sets one for 15; expected a later"
+    with pytest.raises(ValueError, match=said):
+        operator.run_sequential(table, order_by="time")
+    for threads in (1, 2):
+        engine = ss.Engine(operator, threads=threads, horizon=4 * (threads - 1))
+        with engine, pytest.raises(ValueError, match=said):
+            engine.process(table, order_by="time")

@@ -87,8 +87,8 @@ class InterpretedVertices(Protocol):
     def has(self, field: str) -> bool:
         """Whether a container is one of theirs."""
 
-    def container(self, field: str) -> Any:
-        """What expires, or fires, for the oracle."""
+    def store(self, field: str) -> Any:
+        """The entries of one, which expire or fire."""
 
     def begin_event(self) -> None:
         """A phase begins."""

@@ -6,13 +6,13 @@ Everything that is promised about native runs is promised as "equal to this".
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from specstream._native import ffi, lib
 from specstream.columns.derived import NO_TEXTS, Texts, computed_again, item_again, raise_again
 from specstream.columns.exception_texts import record_of
 from specstream.columns.phases import first_column
@@ -24,7 +24,9 @@ from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.language.text import Text, python_string, refuse, tell_texts
 from specstream.compiler.language.typing_refusals import TIMER_NAMES
 from specstream.compiler.library.event_lists import oracle_list
-from specstream.compiler.oracle_objects.containers import Find, Journal, StateSet, loaded, rows_of
+from specstream.compiler.oracle_objects.codec import MachineCodec
+from specstream.compiler.oracle_objects.containers import Find, loaded
+from specstream.compiler.oracle_objects.draws import RandomNumbers
 from specstream.compiler.oracle_objects.elements import (
     LOAD,
     STORE,
@@ -35,23 +37,20 @@ from specstream.compiler.oracle_objects.elements import (
     load_int,
     store_of,
 )
+from specstream.compiler.oracle_objects.entries import Due, Journal, MemoryTimers
+from specstream.compiler.oracle_objects.firing import Firing
 from specstream.compiler.oracle_objects.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.oracle_objects.records import forget, record_view, scalar_record
-from specstream.compiler.oracle_objects.timers import Due, StateTimers, timer_key, timer_text
-from specstream.compiler.oracle_objects.view import View
+from specstream.compiler.oracle_objects.view import View, strides_of
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Field, Layout, Space
 from specstream.declarations.updates import misfit_of_field
-from specstream.errors import is_of_signal_handler
 
 __all__ = [
-    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleLocks", "OraclePhase", "OracleTimer"),
-    "field_of",
-    "beside_of",
-    "seed_of",
-    "strings_of",
+    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleLocks", "OraclePhase"),
+    *("OracleTimer", "beside_of", "field_of", "seed_of", "strings_of"),
 ]
 
 
@@ -91,11 +90,9 @@ class OracleState:
                 convert = store_of(storage)
                 scalars[field.name] = (words, field.start, LOAD[storage.number], convert)
                 continue
-            strides = [1]
-            for length in reversed(field.shape[1:]):
-                strides.insert(0, strides[0] * length)
+            strides = strides_of(field.shape)
             views[field.name] = View(
-                field.name, storage, words, journal, field.start, field.shape, tuple(strides)
+                field.name, storage, words, journal, field.start, field.shape, strides
             )
         declared = [field.name for field, _ in layout.operations]
         for name in dict.fromkeys(declared):
@@ -131,12 +128,11 @@ class OracleState:
         field = self._layout.field(name)
         if field is None or field.container is None:
             raise AttributeError(f"state {self._name!r} has no field {name!r}")
-        if self._beside is not None and self._beside.has(name):
-            made = self._beside.container(name)
-        else:
-            made = loaded(
-                self._memory, field, self._journal, self._texts, self._met, self._now, self._find
-            )
+        now = self._now
+        made = loaded(
+            *(self._memory, field, self._journal, self._texts, self._met),
+            *(lambda: now[0], self._find),
+        )
         self.__dict__[name] = made
         return made
 
@@ -146,10 +142,10 @@ class OracleState:
             if beside is not None and beside.has(field.name):
                 continue
             if field.name in self.__dict__:
-                container = self.__dict__[field.name]
-                replace(self._memory, field, rows_of(field, container))
-                if isinstance(container, StateTimers):
-                    container.write(field, self._memory)
+                store = self.__dict__[field.name].store
+                replace(self._memory, field, store.rows(MachineCodec(self._texts)))
+                if isinstance(store, MemoryTimers):
+                    store.write(self._memory)
         if beside is not None:
             beside.settle()
 
@@ -256,39 +252,21 @@ class OracleLocks:
     acquire = release = __enter__
 
 
-class Draws:
-    """Random numbers of an event: of its seed, its order key and the number of the draw."""
+class Draws(RandomNumbers):
+    """An event that draws machine numbers."""
 
     timestamp: Any
     source: Any
     sequence: Any
+    __ss_signed__ = Int64
+    __ss_unsigned__ = functools.partial(int.__new__, Uint64)
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def _key(self, draw: int) -> tuple[int, int, int, int, int]:
+    def __ss_key__(self, draw: int) -> tuple[int, int, int, int, int]:
         key = int(self.timestamp), int(self.source), int(self.sequence)
         return self._seed, *key, int(draw)
-
-    def random_bits(self, draw: int) -> Uint64:
-        return int.__new__(Uint64, lib.ss_random_bits(*self._key(draw)))
-
-    def random(self, draw: int) -> float:
-        return (int(self.random_bits(draw)) >> 11) * 2.0**-53
-
-    def normal(self, draw: int) -> float:
-        return float(lib.ss_random_normal(*self._key(draw)))
-
-    def integer(self, low: int, high: int, draw: int) -> Int64:
-        drawn = ffi.new("int64_t *")
-        if lib.ss_random_integer(*self._key(draw), int(low), int(high), drawn):
-            raise ValueError(f"event.integer({int(low)}, {int(high)}, i): the range is empty")
-        return Int64(drawn[0])
-
-    def choice(self, count: int, draw: int) -> Int64:
-        if count <= 0:
-            raise ValueError(f"event.choice({int(count)}, i): there is nothing to choose from")
-        return self.integer(0, count, draw)
 
 
 class OracleEvent(Draws):
@@ -525,7 +503,7 @@ class OracleEmit:
         return Text(self._strings.add(text), text)
 
 
-class Oracle:
+class Oracle(Firing):
     """Runs an operator's oracle over one set of columns.
 
     Args:
@@ -536,11 +514,6 @@ class Oracle:
             what it raises: nothing fires before it, and what it has changed is not undone. Entries
             of dicts and sets are looked up there.
         sent: then, of a pipeline, what its interpreted vertices have sent: they are not run again.
-
-    Attributes:
-        firings: number and time of the timers that have fired.
-        fired: key and time for which they were set, by number; see :func:`timer_key`.
-        failed_timer: what :meth:`run` or :meth:`end` has raised, a timer has; else None.
     """
 
     def __init__(
@@ -551,16 +524,10 @@ class Oracle:
         over: Find | None = None,
         sent: Any = None,
     ) -> None:
+        super().__init__(program, layout)
         self._function = program.oracle
         self._is_over = over is not None
-        self._program = program
-        self._timers = layout.all_timers
         self._goes_by_time = layout.goes_by_time
-        self._expiring = [one for one in layout.containers if one.container.expires]  # type: ignore[union-attr]
-        self.firings: list[tuple[int, int]] = []
-        self.fired: dict[int, tuple[Any, int]] = {}
-        self.failed_timer: Due | None = None
-        self._ends: list[int] | None = None
         self._journal: Journal = []
         self._texts: list[TextWords] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
@@ -669,78 +636,15 @@ class Oracle:
 
     # ---- timers ----
 
-    def _timers_in(self, field: Field) -> StateTimers:
-        found: StateTimers = getattr(self._state, field.name)
-        return found
+    def _store(self, field: Field) -> Any:
+        """The entries of a field."""
+        if self._beside is not None and self._beside.has(field.name):
+            return self._beside.store(field.name)
+        return getattr(self._state, field.name).store
 
-    @property
-    def clocked(self) -> StateTimers:
-        """Those that have the clock, and the number of firings."""
-        return self._timers_in(self._timers[0])
-
-    def _due(self, time: int, ends: Sequence[int] | None = None) -> tuple[Field, Due] | None:
-        """The next timer that is due by ``time``, and where it is; or of those that have a stamp up
-        to these. Of those for one time that of the first field comes first."""
-        found: tuple[Field, Due] | None = None
-        for rank, field in enumerate(self._timers):
-            due = self._timers_in(field).due(time, None if ends is None else ends[rank])
-            if due is not None and (found is None or due[0] < found[1][0]):
-                found = field, due
-        return found
-
-    def fire(self, time: int) -> None:
-        """Fires what is due by a time, or by that of an event before; and what expires goes."""
-        self.failed_timer = self._ends = None
-        if self._timers:
-            while (due := self._due(max(time, self.clocked.clock))) is not None:
-                self._fire(*due)
-            time = max(time, self.clocked.clock)
-        self._expire(time)
-
-    def _expire(self, time: int) -> None:
-        for field in self._expiring:
-            container = getattr(self._state, field.name)
-            of = container.members if isinstance(container, StateSet) else container
-            of.expire(time)
-        self._journal.clear()
-
-    def end(self) -> None:
-        """The input ends: fires the timers that wait, and not those that they set."""
-        self.failed_timer = None
-        if self._ends is None:
-            self._ends = [self._timers_in(field).last_stamp for field in self._timers]
-        while (due := self._due(self.clocked.clock, self._ends)) is not None:
-            self._fire(*due)
-        self._ends = None
-
-    def _fire(self, field: Field, due: Due) -> None:
+    def _run_timer(self, program: Program, field: Field, due: Due, time: int, number: int) -> None:
         at, _, key = due
-        time = max(at, self.clocked.clock)
-        self._expire(time)
-        self._timers_in(field).cancel(key)
-        self.fire_alone(field, at, key, time, self.clocked.fired)
-
-    def fire_alone(self, field: Field, at: int, key: Any, time: int, number: int) -> None:
-        """Runs what a timer runs, which has been taken out of the state."""
-        timers, clocked, program = self._timers_in(field), self.clocked, self._program.on_timer
-        assert program is not None
-        clocked.fired, clocked.clock, timers.floor = number + 1, time, at
-        self.firings.append((number, time))
-        self.fired[number] = timer_key(key, field), at
         self._state._now[0] = time
         strings = strings_of(self._event)
         timer = OracleTimer(program.event, at, key, time, number, self._seed, field, strings)
-        try:
-            self._run(program.oracle, timer, number - 2**63)
-        except Exception as error:  # and not KeyboardInterrupt, which is nobody's
-            if is_of_signal_handler(error):
-                raise
-            self.failed_timer = at, 0, key
-            vars(error)["specstream_timer"] = timer_key(key, field), at
-            error.add_note(
-                f"raised by operator {program.operator!r} when the timer "
-                f"{timer_text(key, field)} fired, which was set for {at}"
-            )
-            raise
-        finally:
-            timers.floor = None
+        self._run(program.oracle, timer, number - 2**63)

@@ -22,15 +22,15 @@ from specstream.columns.strings import string_code
 from specstream.compiler.frontend.try_and_raise import change_arguments
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.language.text import Text, python_string
-from specstream.compiler.oracle_objects.containers import StateDeque, StateQueue
 from specstream.compiler.oracle_objects.local import Dict, List, Set
 from specstream.compiler.oracle_objects.nulls import is_none, null_or_value
 from specstream.compiler.oracle_objects.records import OracleRecord, class_of, values_of
+from specstream.compiler.oracle_objects.sequences import StateDeque, StateList, StateQueue
 from specstream.compiler.oracle_objects.view import View
 
 __all__ = ["RaiseArguments", "of_python"]
 
-_OURS = (Dict, Set, List, View, StateQueue)
+_OURS = (Dict, Set, List, StateList, View, StateQueue)
 # What asks for no more than they tell of themselves.
 _ASKING = (len, bool)
 
@@ -62,7 +62,7 @@ def settled(value: Any) -> Any:
             return collections.deque(
                 map(settled, value), None if value.maxlen is None else int(value.maxlen)
             )
-        case List() | StateQueue():
+        case List() | StateList() | StateQueue():
             return list(map(settled, value))
         case View():
             return value.plain()

@@ -23,7 +23,7 @@ from specstream.compiler.language.numbers import shown_as
 from specstream.compiler.language.text import refuse
 from specstream.compiler.oracle_objects.elements import elements_of
 from specstream.compiler.oracle_objects.local import Dict, List, Set
-from specstream.compiler.oracle_objects.view import View
+from specstream.compiler.oracle_objects.view import View, strides_of
 from specstream.declarations.element_types import storage_of
 
 __all__ = ["WAY_OUT", "in_oracle"]
@@ -129,7 +129,4 @@ def _array(array: Any) -> View:
     kinds: dict[str, type] = {"f": float, "b": bool, "i": int, "u": int}
     storage = storage_of(np.uint64 if array.dtype == np.uint64 else kinds[array.dtype.kind], "")
     words = np.ascontiguousarray(array.astype(storage.dtype)).reshape(-1)
-    strides = [1]
-    for length in reversed(array.shape[1:]):
-        strides.insert(0, strides[0] * length)
-    return _Array("array", storage, elements_of(words), [], 0, array.shape, tuple(strides))
+    return _Array("array", storage, elements_of(words), [], 0, array.shape, strides_of(array.shape))

@@ -10,14 +10,29 @@ dict has; and who goes through either is told when keys have come *and* gone, to
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
+from collections import deque
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    MappingView,
+    MutableSet,
+    ValuesView,
+)
 from typing import Any, ClassVar
 
 from specstream.compiler.language import numbers
 from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.oracle_objects.view import ByValue, View, by_value
+from specstream.declarations.ordered_set import MutableInOrder
 
-__all__ = ["BUILTINS", "Dict", "List", "Set", "is_mapping"]
+__all__ = [
+    *("BUILTINS", "Deque", "Dict", "List", "Set", "as_set", "equal", "is_mapping"),
+    *("iterate", "sorted_places"),
+]
 
 _ABSENT = object()
 
@@ -113,13 +128,7 @@ class List(list[Any]):
         raise as_python_does(self._empty.remove, value)
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
-        keys = list(self) if key is None else [key(one) for one in self]
-        if any(map(has_nan, keys)):
-            raise ValueError(
-                "cannot sort NaN, which has no order: leave it out first, [x for x in xs if not "
-                "math.isnan(x)]"
-            )
-        order = sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
+        order = sorted_places(list(self) if key is None else list(map(key, self)), reverse)
         self[:] = [self[at] for at in order]
 
     def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> Any:
@@ -144,6 +153,23 @@ class List(list[Any]):
 
     def __ge__(self, other: object) -> Any:
         return self._compared(other, operator.ge)
+
+
+def sorted_places(keys: list[Any], reverse: Any) -> list[int]:
+    """The places of keys in their order."""
+    if any(map(has_nan, keys)):
+        raise ValueError(
+            "cannot sort NaN, which has no order: leave it out first, [x for x in xs if not "
+            "math.isnan(x)]"
+        )
+    return sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
+
+
+class Deque(List):
+    """What a deque of the state has, to be asked; it raises the errors of one."""
+
+    __slots__ = ()
+    _empty: ClassVar[Any] = deque()
 
 
 @shown_as("dict")
@@ -179,37 +205,43 @@ class Dict:
     def __contains__(self, key: object) -> bool:
         return _checked_key(key) in self.entries
 
+    def walk(self, items: Iterator[Any], what: str = "dictionary") -> Iterator[Any]:
+        """Goes through items; raises where keys have come or gone."""
+        return iterate(self, items, what)
+
     def __iter__(self) -> Iterator[Any]:
-        return _iterate(self, iter(self.entries))
+        return self.walk(iter(self.entries))
 
     def __reversed__(self) -> Iterator[Any]:
-        return _iterate(self, reversed(self.entries))
+        return self.walk(reversed(self.entries))
 
     def __eq__(self, other: object) -> Any:
-        if not isinstance(other, Dict):
+        if not is_mapping(other):
             return NotImplemented
-        return len(self) == len(other) and all(
-            key in other.entries and equal(value, other.entries[key])
-            for key, value in self.entries.items()
+        others = dict(other.items())  # type: ignore[attr-defined]
+        return len(self) == len(others) and all(
+            key in others and equal(value, others[key]) for key, value in self.entries.items()
         )
 
-    def __or__(self, other: Dict) -> Dict:
+    def __or__(self, other: Any) -> Any:
+        if not is_mapping(other):
+            return NotImplemented
         made = self.copy()
         made.update(other)
         return made
 
-    def __ior__(self, other: Dict) -> Dict:
+    def __ior__(self, other: Any) -> Any:
         self.update(other)
         return self
 
-    def keys(self) -> _DictView:
-        return _DictView(self, self.entries.keys())
+    def keys(self) -> _Keys:
+        return _Keys(self)
 
-    def values(self) -> _DictView:
-        return _DictView(self, self.entries.values())
+    def values(self) -> _Values:
+        return _Values(self)
 
-    def items(self) -> _DictView:
-        return _DictView(self, self.entries.items())
+    def items(self) -> _Items:
+        return _Items(self)
 
     def get(self, key: Any, default: Any = None) -> Any:
         return self.entries.get(_checked_key(key), default)
@@ -252,63 +284,97 @@ def is_mapping(value: Any) -> bool:
     return isinstance(value, Dict | Mapping)
 
 
-class _DictView:
+class _DictView(MappingView):
     """What keys(), values() and items() give."""
 
-    __slots__ = ("of", "view")
+    __slots__ = ()
+    _mapping: Any
+    _part: ClassVar[str]
 
-    def __init__(self, of: Dict, view: Any) -> None:
-        self.of = of
-        self.view = view
+    def _items(self) -> Any:
+        return getattr(self._mapping.entries, self._part)()
 
     def __iter__(self) -> Iterator[Any]:
-        return _iterate(self.of, iter(self.view))
+        found: Iterator[Any] = self._mapping.walk(iter(self._items()))
+        return found
 
     def __reversed__(self) -> Iterator[Any]:
-        return _iterate(self.of, reversed(self.view))
+        found: Iterator[Any] = self._mapping.walk(reversed(self._items()))
+        return found
 
-    def __len__(self) -> int:
-        return len(self.view)
+    def __contains__(self, one: object) -> bool:
+        return any(equal(own, one) for own in self)
 
-    def __contains__(self, key: Any) -> bool:
-        if isinstance(self.view, KeysView):
-            return key in self.of
-        return any(equal(own, key) for own in self.view)
+    def __repr__(self) -> str:
+        return f"dict_{self._part}({list(self)!r})"
 
 
-def _iterate(of: Dict, items: Iterator[Any], what: str = "dictionary") -> Iterator[Any]:
-    """Goes through an operator's own dict or set in the oracle; raises where keys came or went.
+class _Keys(_DictView, KeysView[Any]):
+    __slots__ = ()
+    _part = "keys"
+    __contains__ = KeysView.__contains__
+
+
+class _Values(_DictView, ValuesView[Any]):
+    __slots__ = ()
+    _part = "values"
+
+
+class _Items(_DictView, ItemsView[Any, Any]):
+    __slots__ = ()
+    _part = "items"
+
+    def __contains__(self, item: object) -> bool:
+        if not isinstance(item, tuple) or len(item) != 2:
+            return False
+        key, value = item
+        return key in self._mapping and equal(self._mapping[key], value)
+
+
+def iterate(of: Any, items: Iterator[Any], what: str) -> Iterator[Any]:
+    """Goes through a dict or set, from now on; raises where keys came or went.
 
     Python sees that the size has changed; here it is enough that keys have come or gone."""
     changes = of.changes
-    while True:
-        if of.changes != changes:
-            raise RuntimeError(f"{what} changed size during iteration")
-        try:
-            item = next(items)
-        except StopIteration:
-            return
-        yield item
+
+    def walk() -> Iterator[Any]:
+        while True:
+            if of.changes != changes:
+                raise RuntimeError(f"{what} changed size during iteration")
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            yield item
+
+    return walk()
 
 
-def _as_set(given: Iterable[Any]) -> Set:
+def as_set(given: Iterable[Any]) -> Set:
+    """What a method of a set is given, as a set."""
     return given if isinstance(given, Set) else Set(given)
 
 
 @shown_as("set")
-class Set:
+class Set(MutableInOrder, MutableSet[Any]):
     """A set, in the order in which its elements came."""
 
     __slots__ = ("members",)
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{{{', '.join(map(repr, self))}}}" if self.members else "set()"
+        return f"{{{', '.join(map(repr, self))}}}" if len(self) else "set()"
 
     def __init__(self, given: Iterable[Any] = ()) -> None:
         self.members = Dict()
         for one in given:
             self.add(one)
+
+    def _made(self, elements: Iterable[Any]) -> Any:
+        return Set(elements)
+
+    def _taken(self, others: Iterable[Iterable[Any]]) -> Iterable[Iterable[Any]]:
+        return map(as_set, others)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -317,123 +383,39 @@ class Set:
         return one in self.members
 
     def __iter__(self) -> Iterator[Any]:
-        return _iterate(self.members, iter(self.members.entries), "Set")
+        return self.members.walk(iter(self.members.entries), "Set")
 
     def add(self, one: Any) -> None:
         if one not in self.members:
             self.members[one] = None
 
     def discard(self, one: Any) -> None:
-        self.members.pop(one, None)
+        if one in self.members:
+            del self.members[one]
 
     def remove(self, one: Any) -> None:
         del self.members[one]
 
     def pop(self) -> Any:
-        if not self.members:
+        if not len(self):
             raise KeyError("pop from an empty set")
         return self.members.popitem()[0]
 
     def clear(self) -> None:
         self.members.clear()
 
-    def copy(self) -> Set:
-        return Set(self)
-
-    def update(self, *given: Iterable[Any]) -> None:
-        for other in given:
-            for one in list(_as_set(other)):
-                self.add(one)
-
-    def union(self, *given: Iterable[Any]) -> Set:
-        made = self.copy()
-        made.update(*map(_as_set, given))
-        return made
-
-    def intersection(self, *given: Iterable[Any]) -> Set:
-        others = list(map(_as_set, given))
-        return Set(one for one in self if all(one in other for other in others))
-
-    def difference(self, *given: Iterable[Any]) -> Set:
-        others = list(map(_as_set, given))
-        return Set(one for one in self if not any(one in other for other in others))
-
-    def symmetric_difference(self, given: Iterable[Any]) -> Set:
-        other = _as_set(given)
-        return self.difference(other).union(other.difference(self))
-
-    def intersection_update(self, *given: Iterable[Any]) -> None:
-        for other in list(map(_as_set, given)):
-            for one in [one for one in self if one not in other]:
-                self.remove(one)
-
-    def difference_update(self, *given: Iterable[Any]) -> None:
-        for other in list(map(_as_set, given)):
-            for one in [one for one in self if one in other]:
-                self.remove(one)
-
-    def symmetric_difference_update(self, given: Iterable[Any]) -> None:
-        other = _as_set(given)
-        made = self.symmetric_difference(other)
-        self.clear()
-        self.update(made)
+    def copy(self) -> Any:
+        return self._made(self)
 
     def issubset(self, given: Iterable[Any]) -> bool:
-        other = _as_set(given)
-        return all(one in other for one in self)
+        others: set[Any] = set(*self._taken([given]))
+        return all(one in others for one in self)
 
     def issuperset(self, given: Iterable[Any]) -> bool:
-        other = _as_set(given)
-        return other.issubset(self)
+        return all(one in self for other in self._taken([given]) for one in other)
 
     def isdisjoint(self, given: Iterable[Any]) -> bool:
-        other = _as_set(given)
-        return not any(one in other for one in self)
-
-    def __or__(self, other: Set) -> Any:
-        return self.union(other)
-
-    def __and__(self, other: Set) -> Any:
-        return self.intersection(other)
-
-    def __sub__(self, other: Set) -> Any:
-        return self.difference(other)
-
-    def __xor__(self, other: Set) -> Any:
-        return self.symmetric_difference(other)
-
-    def __ior__(self, other: Set) -> Any:
-        self.update(other)
-        return self
-
-    def __iand__(self, other: Set) -> Any:
-        self.intersection_update(other)
-        return self
-
-    def __isub__(self, other: Set) -> Any:
-        self.difference_update(other)
-        return self
-
-    def __ixor__(self, other: Set) -> Any:
-        self.symmetric_difference_update(other)
-        return self
-
-    def __eq__(self, other: object) -> Any:
-        return isinstance(other, Set) and self.members == other.members
-
-    def __le__(self, other: Set) -> bool:
-        return self.issubset(other)
-
-    def __lt__(self, other: Set) -> bool:
-        return len(self) < len(other) and self.issubset(other)
-
-    # Not by the other's operators: Python asks a frozen set, which is a class of its own, first.
-
-    def __ge__(self, other: Set) -> bool:
-        return other.issubset(self)
-
-    def __gt__(self, other: Set) -> bool:
-        return len(self) > len(other) and other.issubset(self)
+        return not any(one in self for other in self._taken([given]) for one in other)
 
 
 def _sorted(values: Iterable[Any], *, key: Any = None, reverse: Any = False) -> List:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from specstream.compiler.oracle_objects.elements import LOAD, store_of
-from specstream.compiler.oracle_objects.view import View
+from specstream.compiler.oracle_objects.view import View, strides_of
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.records import record_fields
@@ -172,6 +172,17 @@ class RecordSlots:
         cell = _Cell(list(values), self._journal)
         cell.object = OracleRecord(self._shape, cell)
         return cell.object
+
+    def is_same(self, held: OracleRecord, record: OracleRecord) -> bool:
+        """Whether a record that is to be kept is what is held already."""
+        return held._cell is record._cell
+
+    load = None
+    """What is held is what operators see."""
+
+    def parts(self, record: OracleRecord) -> list[Any]:
+        """What a record has that is held."""
+        return values_of(record)
 
     def _give(self, owner: Any, name: str, value: Any) -> None:
         self._journal.append((object.__setattr__, owner, name, getattr(owner, name)))
@@ -341,11 +352,8 @@ def record_view(
     field: Field, elements: dict[Any, Any], journal: Journal, met: list[_Cell]
 ) -> RecordView:
     """A field of records as operators see it."""
-    strides = [1]
-    for length in reversed(field.shape[1:]):
-        strides.insert(0, strides[0] * length)
-    words = _words(field, elements, journal, met)
-    return _view_of(field.name, words, journal, field.offset, field.shape[:-1], tuple(strides[:-1]))
+    words, strides = _words(field, elements, journal, met), strides_of(field.shape)
+    return _view_of(field.name, words, journal, field.offset, field.shape[:-1], strides[:-1])
 
 
 def scalar_record(

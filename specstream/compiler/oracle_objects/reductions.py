@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import Any
 
 import numpy as np
@@ -130,9 +130,9 @@ def reduction(name: str) -> Callable[[Any], Any]:
 
     def reduced(values: Any) -> Any:
         if not isinstance(values, Reductions):
-            if name == "sum" or not isinstance(values, list):
+            if name == "sum" or not isinstance(values, MutableSequence):
                 raise TypeError(f"np.{name} of {type(values).__name__}")
-            values = _Listed(values)
+            values = _Listed(list(values))
         return getattr(values, name)()
 
     return reduced

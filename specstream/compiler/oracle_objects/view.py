@@ -6,7 +6,7 @@ import ast
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,15 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 from specstream.declarations.updates import Misfit, misfit
 
-__all__ = ["ByValue", "View", "by_value", "to_power"]
+__all__ = ["ByValue", "View", "by_value", "strides_of", "to_power"]
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of an array that lies densely, in elements."""
+    strides = [1]
+    for length in reversed(shape[1:]):
+        strides.insert(0, strides[0] * length)
+    return tuple(strides)
 
 
 def _plain(value: Any) -> Any:
@@ -179,7 +187,7 @@ class View(Reductions):
             self._store(offset, value)
             return
         target = self._view(offset, shape, strides)
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple | MutableSequence):
             self._store_row(target, list(value))
         elif isinstance(value, View):
             # All elements are read before the first is written: windows may overlap.
@@ -225,10 +233,8 @@ class View(Reductions):
 
     @staticmethod
     def _new(like: View, shape: tuple[int, ...]) -> View:
-        strides = [1]
-        for length in reversed(shape[1:]):
-            strides.insert(0, strides[0] * length)
-        return View("an array", like._storage, [], like._journal, 0, shape, tuple(strides))
+        strides = strides_of(shape)
+        return View("an array", like._storage, [], like._journal, 0, shape, strides)
 
     def _filled(self, elements: list[Any], sample: Any) -> View:
         self._storage = storage_of(_STORED[type(sample)], "an element")
@@ -436,7 +442,7 @@ for _name, _of_one in (
 def _values_of(other: object) -> Sequence[Any] | None:
     if isinstance(other, ByValue):
         return other._values
-    return other if isinstance(other, tuple | list) else None
+    return other if isinstance(other, tuple | list | MutableSequence) else None
 
 
 def by_value(value: Any) -> Any:
