@@ -63,6 +63,12 @@ _ALL = [
         writes="docs/research/rules.md",
     ),
     Benchmark(
+        "agreement",
+        "bench.rules.agreement",
+        "nothing: rules beside other monitors on random formulas, every verdict compared",
+        "30 minutes",
+    ),
+    Benchmark(
         "ledger",
         "bench.ledger",
         "the README's ledger on one core, with locks, speculating: time, and same answer or not",

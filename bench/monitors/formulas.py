@@ -43,6 +43,7 @@ __all__ = [
     "implies",
     "mstlo",
     "negated",
+    "next_event",
     "once",
     "positive",
     "previous_event",
@@ -50,6 +51,7 @@ __all__ = [
     "rtamt",
     "rule",
     "since",
+    "unless",
     "until",
 ]
 
@@ -113,6 +115,11 @@ def previous_event(part: Formula) -> Formula:
     return Formula("previous_event", (part,))
 
 
+def next_event(part: Formula) -> Formula:
+    """It will hold at the event after; false at the last."""
+    return Formula("next_event", (part,))
+
+
 def once(part: Formula, within: int | None = None, after: int = 0) -> Formula:
     """It held at some event so far."""
     return Formula("once", (part,), after=after, within=within)
@@ -143,16 +150,23 @@ def until(left: Formula, right: Formula, within: int | None = None, after: int =
     return Formula("until", (left, right), after=after, within=within)
 
 
+def unless(left: Formula, right: Formula, within: int | None = None, after: int = 0) -> Formula:
+    """Likewise, or the left one will hold at all events, and the right one at none."""
+    return Formula("unless", (left, right), after=after, within=within)
+
+
 # Those of events around an event, from the outermost one.
 _EVENTS = "ebcdfg"
 _TEMPORAL = (
     "previous_event",
+    "next_event",
     "once",
     "historically",
     "since",
     "eventually",
     "always",
     "until",
+    "unless",
 )
 
 
@@ -253,11 +267,13 @@ def rtamt(formula: Formula, by_hand: bool = True) -> str:
     def bounds(of: Formula) -> str:
         if of.after and of.within is None:
             raise CannotSayError(f"rtamt has no {of.word} with a lower bound only")
+        if of.word == "unless" and of.within is None:
+            raise CannotSayError("rtamt has no unless without a bound")
         return "" if of.within is None else f"[{of.after}:{of.within}]"
 
-    # `s` is its word for a second.
     words = {word: word for word in ("not", "and", "or", "implies", *_TEMPORAL)}
-    del words["previous_event"]  # its `prev` is true at the first event
+    # Its `prev` is true at the first event, its `next` at the last one; these are not.
+    words |= {"previous_event": "s_prev", "next_event": "s_next"}
     return _printed(
         bounded_by_hand(formula) if by_hand else formula,
         lambda of: f"x_{of.column}",

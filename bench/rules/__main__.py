@@ -7,6 +7,7 @@ Rules beside other monitors and beside operators by hand, and verbs beside the s
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -23,6 +24,7 @@ from bench.rules.rounds import Amount
 from bench.rules.verbs import verbs
 
 FOLDER = Path("docs/research")
+AGREEMENT = FOLDER / "agreement.json"
 FULL = Amount(
     events=1_000_000,
     rounds=15,
@@ -58,7 +60,11 @@ MEASURES: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {
 def main() -> int:
     """Measures, prints what was seen and asked for, writes the files that were asked for."""
     parser = pages_of("python -m bench rules", __doc__, FOLDER, list(PARTS), "this part")
-    return page_command(parser, "rules", "all parts", _measured, _print, draw_rules, page)
+    return page_command(parser, "rules", "all parts", _measured, _print, draw_rules, _page)
+
+
+def _page(data: dict[str, Any]) -> str:
+    return page(data, json.loads(AGREEMENT.read_text()) if AGREEMENT.exists() else None)
 
 
 def _measured(arguments: argparse.Namespace) -> dict[str, Any]:

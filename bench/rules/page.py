@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.chapter4.margin import MARGIN, Quartiles, shown
+from bench.monitors.differences import DIFFERENCES, Known
 from bench.pages import disturbed, duration, measured_on, table, wrapped
 
 __all__ = ["PARTS", "PUBLISHED", "TABLES", "Judged", "judged", "page"]
@@ -47,6 +48,8 @@ DATA_HEAD = (
 )
 HAND_HEAD = ("rule", "events", "violations", "rule", "by hand", "ratio", "")
 VERBS_HEAD = ("verb", "verb takes", "by hand", "ratio", "", "two threads, M/s", "asked", "")
+AGREEMENT_HEAD = ("beside", "formulas", "compiled, too", "verdicts", "formulas that differ")
+DIFFERENCES_HEAD = ("", "formula", "trace", "at", "rules", "the other one", "why")
 OTHERS_HEAD = ("what", "events", "ours", "other", "ratio", "asked", "")
 
 
@@ -307,6 +310,22 @@ def others_rows(parts: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
+def agreement_rows(compared: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``AGREEMENT_HEAD``."""
+    counts = ("formulas", "compiled", "verdicts", "wrong")
+    return [[name, *(f"{of[count]:,}" for count in counts)] for name, of in compared.items()]
+
+
+def _difference(one: Known) -> list[str]:
+    trace = "; ".join(
+        f"{name}: {', '.join('yes' if v is True else 'no' if v is False else f'{v:g}' for v in of)}"
+        for name, of in one.columns.items()
+    )
+    theirs = "nothing" if one.said is None else str(one.said)
+    formula = f"`{one.text}`, `{one.theirs}`" + (", robustness" if one.robust else "")
+    return [one.peer, formula, trace, str(one.at), str(one.ours), theirs, one.because]
+
+
 TABLES = {
     "verbs": (("Verbs beside the same by hand", VERBS_HEAD, verbs_rows),),
     "past": (
@@ -334,11 +353,12 @@ def _table(parts: Mapping[str, Any], part: str, number: int = 0) -> str:
     return table(head, *rows(parts[part]))
 
 
-def page(data: Mapping[str, Any]) -> str:
+def page(data: Mapping[str, Any], seen: Mapping[str, Any] | None = None) -> str:
     """The page as Markdown.
 
     Args:
         data: as ``--json`` writes it, of all parts; without ``parts``: what is measured, and how.
+        seen: what ``python -m bench agreement --json`` has written.
     """
     parts = data.get("parts", {})
     versions = data.get("peers", {})
@@ -414,6 +434,8 @@ def page(data: Mapping[str, Any]) -> str:
             f"{GROWTH:g} of what it takes of fewer events with as many values."
         ),
         _table(parts, "data"),
+        "## Where they differ",
+        *_agreement(seen),
         "## Beside operators by hand",
         wrapped(
             "The same as an operator that one would write: the ratio is its time to that of the "
@@ -437,6 +459,26 @@ def page(data: Mapping[str, Any]) -> str:
         *([measured_on(data["machine"])] if parts else []),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _agreement(seen: Mapping[str, Any] | None) -> Iterator[str]:
+    yield wrapped(
+        "`python -m bench agreement` draws formulas of what a monitor and rules can both say, and "
+        "compares all verdicts on two random traces each, and the robustness in every bit. The "
+        "rule runs as plain Python, and some of them as compiled code, too."
+    )
+    if seen is None:
+        yield NOT_YET
+    else:
+        yield table(AGREEMENT_HEAD, *agreement_rows(seen["compared"]))
+        said = ", ".join(f"{name} {version}" for name, version in seen["peers"].items())
+        yield wrapped(f"Traces have {seen['events']} events; seed {seen['seed']}; {said}.")
+    yield wrapped(
+        "What they do not share is left out there. Of each, the smallest formula and trace; rules "
+        "say what the definition says. reelay and rtamt count events where rules measure time, "
+        "which is the same where the n-th event has time n."
+    )
+    yield table(DIFFERENCES_HEAD, *map(_difference, DIFFERENCES))
 
 
 def _seconds(parts: Mapping[str, Any]) -> str:

@@ -78,7 +78,11 @@ class DiffersError(AssertionError):
 
 
 def rule_of(
-    text: str, name: str, event: Mapping[str, type], report: str = "violations", **options: Any
+    text: str,
+    name: str,
+    event: Mapping[str, type],
+    report: str | None = "violations",
+    **options: Any,
 ) -> ss.Operator:
     """A rule of a module with ``def rule(e)``."""
     file = f"<{name} {report}>"

@@ -197,7 +197,7 @@ def test_a_run_without_other_monitors_writes_data_picture_and_page(
     assert json.loads((tmp_path / "rules.json").read_text()) == data
     assert (tmp_path / "rules.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "rules.md").read_text()
-    assert text == page(data)
+    assert text == command._page(data)
     assert "| not installed |" in text
     assert "not built" in capsys.readouterr().out
 
@@ -292,7 +292,7 @@ def test_the_page_is_what_the_stored_data_say() -> None:
     """Where nothing is stored yet it says what will be measured."""
     file = FOLDER / "rules.json"
     data = json.loads(file.read_text()) if file.exists() else {}
-    assert page(data) == (FOLDER / "rules.md").read_text()
+    assert command._page(data) == (FOLDER / "rules.md").read_text()
     assert file.exists() == ("research/rules" in PICTURES)
     if file.exists():
         assert file.read_text() == to_text(data)
