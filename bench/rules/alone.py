@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench.monitors import business, dejavu, formulas, timescales, written_by_hand
+from bench.monitors.sentences import EVENT, SENTENCES, day
 from bench.monitors.timescales import bounds, trace
 from bench.options import Say
 from bench.rules.beside import SEED
@@ -112,6 +113,12 @@ def _dejavu(which: dejavu.Property, values: int, amount: Amount) -> dict[str, An
     return _beside(rule, written_by_hand.DEJAVU[which.name], data, amount)
 
 
+def _sentence(name: str, amount: Amount) -> dict[str, Any]:
+    which = SENTENCES[name]
+    rule = rule_of(which.text, name, EVENT, **which.options)
+    return _beside(rule, which.operator, lambda events: table(day(events, SEED)), amount)
+
+
 def by_hand(amount: Amount, say: Say) -> dict[str, Any]:
     """All rules for which there is an operator by hand, beside it."""
     measures: dict[str, Callable[[], dict[str, Any]]] = {
@@ -128,6 +135,8 @@ def by_hand(amount: Amount, say: Say) -> dict[str, Any]:
     values = amount.sizes[-1][1]
     for name in written_by_hand.DEJAVU:
         measures[name] = partial(_dejavu, dejavu.PROPERTIES[name], values, amount)
+    for name in SENTENCES:
+        measures[f"sentence {name}"] = partial(_sentence, name, amount)
     rows = []
     for name, measure in measures.items():
         say(f"{name}, by hand")

@@ -38,8 +38,10 @@ from bench.monitors.formulas import (
     until,
 )
 from bench.monitors.peers import PEERS, Mstlo, Peer, Rtamt, Run, installed
+from bench.monitors.sentences import EVENT, SENTENCES, day
 from bench.monitors.timescales import bounds, trace
 from bench.rules import agreement
+from bench.rules.alone import same_rows_of
 from bench.rules.rounds import rule_of
 
 Columns = dict[str, np.ndarray]
@@ -618,6 +620,22 @@ def test_written_by_hand_with_data(name: str) -> None:
         rows = told(written_by_hand.DEJAVU[name], table(columns))
         assert [row[0] for row in rows] == times
         assert bool(times) is failing
+
+
+@pytest.mark.parametrize("name", list(SENTENCES))
+def test_sentences_by_hand(name: str) -> None:
+    which = SENTENCES[name]
+    made = rule_of(which.text, name, EVENT, **which.options)
+    violations = 0
+    for seed in range(4):
+        data = table(day(400, seed))
+        ours, other = (
+            one.run_sequential(data, order_by="time", end=True).output
+            for one in (made, which.operator)
+        )
+        same_rows_of(ours, other, list(other.column_names))
+        violations += ours.num_rows
+    assert 0 < violations < 1600
 
 
 def test_orders_by_hand() -> None:
