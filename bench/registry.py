@@ -59,7 +59,7 @@ _ALL = [
         "rules",
         "bench.rules",
         "rules beside other monitors, and rules and verbs beside the same operators by hand",
-        "two hours",
+        "40 minutes",
         writes="docs/research/rules.md",
     ),
     Benchmark(

@@ -20,6 +20,7 @@ from bench.rules.alone import by_hand, others, threads, twenty
 from bench.rules.beside import data, future, past, versions
 from bench.rules.page import OTHERS_HEAD, PARTS, TABLES, judged, others_rows, page
 from bench.rules.plot import draw_rules
+from bench.rules.robustness import robustness
 from bench.rules.rounds import Amount
 from bench.rules.verbs import verbs
 
@@ -30,7 +31,10 @@ FULL = Amount(
     rounds=15,
     beside=5,
     seconds=3.0,
+    peer=0.7,
+    row=8.0,
     bounds=(10, 100, 1000),
+    reaches=(10, 100, 1000, 5000),
     sizes=((10_000, 2_000), (100_000, 2_000), (1_000_000, 2_000), (1_000_000, 100_000)),
     mixed=2_000,
     heavy=200_000,
@@ -40,7 +44,10 @@ QUICK = Amount(
     rounds=3,
     beside=2,
     seconds=0.2,
+    peer=0.2,
+    row=2.0,
     bounds=(10, 100),
+    reaches=(10, 100),
     sizes=((1_000, 200), (10_000, 200)),
     mixed=200,
     heavy=10_000,
@@ -49,6 +56,7 @@ MEASURES: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {
     "verbs": verbs,
     "past": past,
     "future": future,
+    "robustness": robustness,
     "data": data,
     "by_hand": by_hand,
     "twenty": twenty,

@@ -69,6 +69,7 @@ def _beside(
     seconds = interleaved(
         {"ours": lambda: process(rule, data)[1], "hand": lambda: process(operator, data)[1]},
         amount.rounds,
+        amount.row,
     )
     return {
         "events": data.num_rows,
@@ -141,7 +142,7 @@ def by_hand(amount: Amount, say: Say) -> dict[str, Any]:
     for name, measure in measures.items():
         say(f"{name}, by hand")
         rows.append(stopped({"name": name}, measure))
-    return {"rounds": amount.rounds, "rows": rows}
+    return {"rows": rows}
 
 
 # ---- twenty of one stream ----
@@ -175,7 +176,7 @@ def twenty(amount: Amount, say: Say) -> dict[str, Any]:
     for name, shares in SHARES.items():
         say(f"{MANY} rules of one stream, {name}")
         rows.append(stopped({"name": f"{MANY} rules, {name}"}, partial(_sum, shares, amount)))
-    return {"rounds": amount.rounds, "rows": rows}
+    return {"rows": rows}
 
 
 def _sum(shares: Mapping[str, float], amount: Amount) -> dict[str, Any]:
@@ -200,6 +201,7 @@ def _sum(shares: Mapping[str, float], amount: Amount) -> dict[str, Any]:
             "sum": lambda: sum(process(rule, data)[1] for rule in rules),
         },
         amount.rounds,
+        amount.row,
     )
     return {
         "events": data.num_rows,
@@ -242,7 +244,7 @@ def others(amount: Amount, say: Say) -> dict[str, Any]:
     for name, operator in {"paid_in_time": of_orders, "four_eyes": of_payments}.items():
         say(f"{name}, of no concern")
         rows.append(stopped({"name": name}, partial(_of_no_concern, name, operator, amount)))
-    return {"rounds": amount.rounds, "rows": rows}
+    return {"rows": rows}
 
 
 def _of_no_concern(name: str, operator: ss.Operator, amount: Amount) -> dict[str, Any]:
@@ -254,6 +256,7 @@ def _of_no_concern(name: str, operator: ss.Operator, amount: Amount) -> dict[str
     seconds = interleaved(
         {"ours": lambda: process(rule, data)[1], "filter": lambda: process(operator, data)[1]},
         amount.rounds,
+        amount.row,
     )
     # How many times as long the rule takes.
     found = compared(seconds["filter"], seconds["ours"], data.num_rows)
@@ -262,6 +265,7 @@ def _of_no_concern(name: str, operator: ss.Operator, amount: Amount) -> dict[str
         "ours": found["other"],
         "other": found["ours"],
         "ratio": found["ratio"],
+        "rounds": found["rounds"],
     }
 
 
@@ -299,7 +303,7 @@ def _heavy(events: int, turns: int) -> pa.Table:
 def threads(amount: Amount, say: Say) -> dict[str, Any]:
     """A keyed rule whose atom takes five microseconds, on two threads beside one."""
     say("one thread and two")
-    return {"rounds": amount.rounds, **stopped({"name": "two threads"}, partial(_two, amount))}
+    return {**stopped({"name": "two threads"}, partial(_two, amount))}
 
 
 def _two(amount: Amount) -> dict[str, Any]:
@@ -320,6 +324,7 @@ def _two(amount: Amount) -> dict[str, Any]:
             for name, options in settings.items()
         },
         amount.rounds,
+        amount.row,
     )
     found = compared(seconds["two"], seconds["one"], amount.heavy)
     return {

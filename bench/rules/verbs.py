@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench.options import Say
-from bench.rules.rounds import Amount, DiffersError, compared, short
+from bench.rules.rounds import Amount, DiffersError, compared, interleaved, short
 from specstream.structures import increment
 
 # Operators carry no types, as those of users do not.
@@ -273,32 +274,36 @@ def table(events: int, far: bool = False) -> pa.Table:
     return pa.table({"k": keys, "value": rng.normal(size=events) if far else rng.random(events)})
 
 
-def measured(pair: Pair, events: int, rounds: int) -> dict[str, Any]:
+def measured(pair: Pair, amount: Amount) -> dict[str, Any]:
     """Both in turn, and the graph with two threads."""
+    events = amount.events
     data = table(events, pair.far)
     made = {"verb": pair.verb(), "by hand": pair.by_hand()}
     options: dict[str, dict[str, Any]] = {name: {"threads": 1, "horizon": 0} for name in made}
     if pair.graph:
         made["two threads"], options["two threads"] = pair.verb(), {"threads": 2}
     engines = {name: ss.Engine(operator, **options[name]) for name, operator in made.items()}
-    times: dict[str, list[float]] = {name: [] for name in engines}
+
+    def run(name: str) -> float:
+        began = time.perf_counter()
+        rows[name] = engines[name].process(data)
+        return time.perf_counter() - began
+
+    rows: dict[str, Any] = {}
     try:
-        for number in range(rounds + 1):
-            rows = {}
-            for name, engine in engines.items():
-                began = time.perf_counter()
-                rows[name] = engine.process(data)
-                if number:  # the first one warms up
-                    times[name].append(time.perf_counter() - began)
-            if not number and any(not rows["by hand"].equals(one) for one in rows.values()):
-                raise DiffersError(f"{pair.name} and the same by hand give other rows")
+        for name in engines:
+            run(name)
+        if any(not rows["by hand"].equals(one) for one in rows.values()):
+            raise DiffersError(f"{pair.name} and the same by hand give other rows")
+        runs = {name: partial(run, name) for name in engines}
+        times = interleaved(runs, amount.rounds, amount.row)
     finally:
         for engine in engines.values():
             engine.close()
     found = compared(times["verb"], times["by hand"], events)
     if pair.graph:
         found["millions"] = short(events / statistics.median(times["two threads"]) / 1e6)
-    return {"name": pair.name, **found, "least": pair.least}
+    return {"name": pair.name, "events": events, **found, "least": pair.least}
 
 
 def verbs(amount: Amount, say: Say) -> dict[str, Any]:
@@ -306,5 +311,5 @@ def verbs(amount: Amount, say: Say) -> dict[str, Any]:
     rows = []
     for pair in PAIRS:
         say(f"verb: {pair.name}")
-        rows.append(measured(pair, amount.events, amount.rounds))
-    return {"events": amount.events, "rounds": amount.rounds, "rows": rows}
+        rows.append(measured(pair, amount))
+    return {"rows": rows}
