@@ -8,8 +8,9 @@ included. Bounds are distances in event time, both ends included, and so is the 
 What each monitor can say, and what its definition is:
 
 reelay
-    Past only. The same definition, in discrete time: the n-th event has time n. Its dense-time
-    monitor takes values to hold *between* events as well, which is another question.
+    Past only. The same definition, in discrete time: the n-th event has time n. It takes an upper
+    bound of 0 for none. Its dense-time monitor takes values to hold *between* events as well, which
+    is another question.
 mstlo
     Bounded future only, over signals that keep their value until the next sample. At events that
     are one apart, with whole bounds, that is the same but for one thing: its ``f U g`` asks for f
@@ -19,9 +20,12 @@ mstlo
 rtamt
     Past and future, discrete time, by whole traces. The same definition; what is past the end
     decides nothing (``eventually`` is false, ``always`` true), as ours once the trace has ended.
+    Its ``prev`` and ``next`` hold where there is no event; ours are its ``s_prev`` and ``s_next``.
     A bounded ``until`` costs it the square of the bound at each event. So it gets the same with an
     unbounded one, which costs one step: see :func:`bounded_by_hand`. Its traces have two events at
     least, and are longer than any bound: else it lengthens its own input, and fails or is wrong.
+
+:mod:`bench.monitors.differences` has each with its smallest formula and trace.
 """
 
 from __future__ import annotations
