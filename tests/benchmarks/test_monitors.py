@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from bench.monitors import business, definition, dejavu, timescales, written_by_hand
+from bench.monitors import business, definition, dejavu, sentences, timescales, written_by_hand
 from bench.monitors.business import RULES
 from bench.monitors.definition import values
 from bench.monitors.differences import DIFFERENCES, Known
@@ -663,7 +663,7 @@ def test_payments_by_hand() -> None:
     assert times
 
 
-@pytest.mark.parametrize("module", [timescales, definition, dejavu, written_by_hand])
+@pytest.mark.parametrize("module", [timescales, definition, dejavu, sentences, written_by_hand])
 def test_examples(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
 
