@@ -253,7 +253,7 @@ $(VENV)/bytewax: $(VENV)/installed-test
 	-$(PIP) install --quiet "bytewax==0.21.*" && touch $@
 
 # Likewise the monitors that rules are measured beside.
-bench-rules: $(VENV)/monitors
+bench-rules bench-agreement: $(VENV)/monitors
 $(VENV)/monitors: bench/monitors/requirements.txt $(VENV)/installed-test
 	-$(PIP) install --quiet -r $< && touch $@
 

@@ -59,8 +59,14 @@ _ALL = [
         "rules",
         "bench.rules",
         "rules beside other monitors, and rules and verbs beside the same operators by hand",
-        "three hours",
+        "two hours",
         writes="docs/research/rules.md",
+    ),
+    Benchmark(
+        "agreement",
+        "bench.rules.agreement",
+        "nothing: rules beside other monitors on random formulas, every verdict compared",
+        "30 minutes",
     ),
     Benchmark(
         "ledger",

@@ -8,8 +8,9 @@ included. Bounds are distances in event time, both ends included, and so is the 
 What each monitor can say, and what its definition is:
 
 reelay
-    Past only. The same definition, in discrete time: the n-th event has time n. Its dense-time
-    monitor takes values to hold *between* events as well, which is another question.
+    Past only. The same definition, in discrete time: the n-th event has time n. It takes an upper
+    bound of 0 for none. Its dense-time monitor takes values to hold *between* events as well, which
+    is another question.
 mstlo
     Bounded future only, over signals that keep their value until the next sample. At events that
     are one apart, with whole bounds, that is the same but for one thing: its ``f U g`` asks for f
@@ -19,9 +20,12 @@ mstlo
 rtamt
     Past and future, discrete time, by whole traces. The same definition; what is past the end
     decides nothing (``eventually`` is false, ``always`` true), as ours once the trace has ended.
+    Its ``prev`` and ``next`` hold where there is no event; ours are its ``s_prev`` and ``s_next``.
     A bounded ``until`` costs it the square of the bound at each event. So it gets the same with an
     unbounded one, which costs one step: see :func:`bounded_by_hand`. Its traces have two events at
     least, and are longer than any bound: else it lengthens its own input, and fails or is wrong.
+
+:mod:`bench.monitors.differences` has each with its smallest formula and trace.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ __all__ = [
     "implies",
     "mstlo",
     "negated",
+    "next_event",
     "once",
     "positive",
     "previous_event",
@@ -50,6 +55,7 @@ __all__ = [
     "rtamt",
     "rule",
     "since",
+    "unless",
     "until",
 ]
 
@@ -113,6 +119,11 @@ def previous_event(part: Formula) -> Formula:
     return Formula("previous_event", (part,))
 
 
+def next_event(part: Formula) -> Formula:
+    """It will hold at the event after; false at the last."""
+    return Formula("next_event", (part,))
+
+
 def once(part: Formula, within: int | None = None, after: int = 0) -> Formula:
     """It held at some event so far."""
     return Formula("once", (part,), after=after, within=within)
@@ -143,16 +154,23 @@ def until(left: Formula, right: Formula, within: int | None = None, after: int =
     return Formula("until", (left, right), after=after, within=within)
 
 
+def unless(left: Formula, right: Formula, within: int | None = None, after: int = 0) -> Formula:
+    """Likewise, or the left one will hold at all events, and the right one at none."""
+    return Formula("unless", (left, right), after=after, within=within)
+
+
 # Those of events around an event, from the outermost one.
 _EVENTS = "ebcdfg"
 _TEMPORAL = (
     "previous_event",
+    "next_event",
     "once",
     "historically",
     "since",
     "eventually",
     "always",
     "until",
+    "unless",
 )
 
 
@@ -253,11 +271,13 @@ def rtamt(formula: Formula, by_hand: bool = True) -> str:
     def bounds(of: Formula) -> str:
         if of.after and of.within is None:
             raise CannotSayError(f"rtamt has no {of.word} with a lower bound only")
+        if of.word == "unless" and of.within is None:
+            raise CannotSayError("rtamt has no unless without a bound")
         return "" if of.within is None else f"[{of.after}:{of.within}]"
 
-    # `s` is its word for a second.
     words = {word: word for word in ("not", "and", "or", "implies", *_TEMPORAL)}
-    del words["previous_event"]  # its `prev` is true at the first event
+    # Its `prev` is true at the first event, its `next` at the last one; these are not.
+    words |= {"previous_event": "s_prev", "next_event": "s_next"}
     return _printed(
         bounded_by_hand(formula) if by_hand else formula,
         lambda of: f"x_{of.column}",

@@ -7,6 +7,7 @@ Rules beside other monitors and beside operators by hand, and verbs beside the s
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -20,16 +21,21 @@ from bench.rules.alone import by_hand, others, threads, twenty
 from bench.rules.beside import data, future, past, versions
 from bench.rules.page import OTHERS_HEAD, PARTS, TABLES, judged, others_rows, page
 from bench.rules.plot import draw_rules
+from bench.rules.robustness import robustness
 from bench.rules.rounds import Amount
 from bench.rules.verbs import verbs
 
 FOLDER = Path("docs/research")
+AGREEMENT = FOLDER / "agreement.json"
 FULL = Amount(
     events=1_000_000,
     rounds=15,
     beside=5,
     seconds=3.0,
+    peer=0.7,
+    row=8.0,
     bounds=(10, 100, 1000),
+    reaches=(10, 100, 1000, 5000),
     sizes=((10_000, 2_000), (100_000, 2_000), (1_000_000, 2_000), (1_000_000, 100_000)),
     mixed=2_000,
     heavy=200_000,
@@ -41,7 +47,10 @@ QUICK = Amount(
     rounds=3,
     beside=2,
     seconds=0.2,
+    peer=0.2,
+    row=2.0,
     bounds=(10, 100),
+    reaches=(10, 100),
     sizes=((1_000, 200), (10_000, 200)),
     mixed=200,
     heavy=10_000,
@@ -64,6 +73,7 @@ MEASURES: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {
     "verbs": verbs,
     "past": past,
     "future": future,
+    "robustness": robustness,
     "data": data,
     "by_hand": by_hand,
     "twenty": twenty,
@@ -76,7 +86,11 @@ MEASURES: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {
 def main() -> int:
     """Measures, prints what was seen and asked for, writes the files that were asked for."""
     parser = pages_of("python -m bench rules", __doc__, FOLDER, list(PARTS), "this part")
-    return page_command(parser, "rules", "all parts", _measured, _print, draw_rules, page)
+    return page_command(parser, "rules", "all parts", _measured, _print, draw_rules, _page)
+
+
+def _page(data: dict[str, Any]) -> str:
+    return page(data, json.loads(AGREEMENT.read_text()) if AGREEMENT.exists() else None)
 
 
 def _measured(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench.monitors import business, dejavu, formulas, timescales, written_by_hand
+from bench.monitors.sentences import EVENT, SENTENCES, day
 from bench.monitors.timescales import bounds, trace
 from bench.options import Say
 from bench.rules.beside import SEED
@@ -68,6 +69,7 @@ def _beside(
     seconds = interleaved(
         {"ours": lambda: process(rule, data)[1], "hand": lambda: process(operator, data)[1]},
         amount.rounds,
+        amount.row,
     )
     return {
         "events": data.num_rows,
@@ -112,6 +114,12 @@ def _dejavu(which: dejavu.Property, values: int, amount: Amount) -> dict[str, An
     return _beside(rule, written_by_hand.DEJAVU[which.name], data, amount)
 
 
+def _sentence(name: str, amount: Amount) -> dict[str, Any]:
+    which = SENTENCES[name]
+    rule = rule_of(which.text, name, EVENT, **which.options)
+    return _beside(rule, which.operator, lambda events: table(day(events, SEED)), amount)
+
+
 def by_hand(amount: Amount, say: Say) -> dict[str, Any]:
     """All rules for which there is an operator by hand, beside it."""
     measures: dict[str, Callable[[], dict[str, Any]]] = {
@@ -128,11 +136,13 @@ def by_hand(amount: Amount, say: Say) -> dict[str, Any]:
     values = amount.sizes[-1][1]
     for name in written_by_hand.DEJAVU:
         measures[name] = partial(_dejavu, dejavu.PROPERTIES[name], values, amount)
+    for name in SENTENCES:
+        measures[f"sentence {name}"] = partial(_sentence, name, amount)
     rows = []
     for name, measure in measures.items():
         say(f"{name}, by hand")
         rows.append(stopped({"name": name}, measure))
-    return {"rounds": amount.rounds, "rows": rows}
+    return {"rows": rows}
 
 
 # ---- twenty of one stream ----
@@ -166,7 +176,7 @@ def twenty(amount: Amount, say: Say) -> dict[str, Any]:
     for name, shares in SHARES.items():
         say(f"{MANY} rules of one stream, {name}")
         rows.append(stopped({"name": f"{MANY} rules, {name}"}, partial(_sum, shares, amount)))
-    return {"rounds": amount.rounds, "rows": rows}
+    return {"rows": rows}
 
 
 def _sum(shares: Mapping[str, float], amount: Amount) -> dict[str, Any]:
@@ -191,6 +201,7 @@ def _sum(shares: Mapping[str, float], amount: Amount) -> dict[str, Any]:
             "sum": lambda: sum(process(rule, data)[1] for rule in rules),
         },
         amount.rounds,
+        amount.row,
     )
     return {
         "events": data.num_rows,
@@ -233,7 +244,7 @@ def others(amount: Amount, say: Say) -> dict[str, Any]:
     for name, operator in {"paid_in_time": of_orders, "four_eyes": of_payments}.items():
         say(f"{name}, of no concern")
         rows.append(stopped({"name": name}, partial(_of_no_concern, name, operator, amount)))
-    return {"rounds": amount.rounds, "rows": rows}
+    return {"rows": rows}
 
 
 def _of_no_concern(name: str, operator: ss.Operator, amount: Amount) -> dict[str, Any]:
@@ -245,6 +256,7 @@ def _of_no_concern(name: str, operator: ss.Operator, amount: Amount) -> dict[str
     seconds = interleaved(
         {"ours": lambda: process(rule, data)[1], "filter": lambda: process(operator, data)[1]},
         amount.rounds,
+        amount.row,
     )
     # How many times as long the rule takes.
     found = compared(seconds["filter"], seconds["ours"], data.num_rows)
@@ -253,6 +265,7 @@ def _of_no_concern(name: str, operator: ss.Operator, amount: Amount) -> dict[str
         "ours": found["other"],
         "other": found["ours"],
         "ratio": found["ratio"],
+        "rounds": found["rounds"],
     }
 
 
@@ -290,7 +303,7 @@ def _heavy(events: int, turns: int) -> pa.Table:
 def threads(amount: Amount, say: Say) -> dict[str, Any]:
     """A keyed rule whose atom takes five microseconds, on two threads beside one."""
     say("one thread and two")
-    return {"rounds": amount.rounds, **stopped({"name": "two threads"}, partial(_two, amount))}
+    return {**stopped({"name": "two threads"}, partial(_two, amount))}
 
 
 def _two(amount: Amount) -> dict[str, Any]:
@@ -311,6 +324,7 @@ def _two(amount: Amount) -> dict[str, Any]:
             for name, options in settings.items()
         },
         amount.rounds,
+        amount.row,
     )
     found = compared(seconds["two"], seconds["one"], amount.heavy)
     return {

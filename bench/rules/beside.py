@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -92,8 +92,8 @@ def equal(who: str, ours: np.ndarray, theirs: np.ndarray, least: int) -> None:
     if len(differ):
         at = int(differ[0])
         raise DiffersError(
-            f"event {at:,} and {len(differ) - 1:,} more: ours {bool(ours[at])}, "
-            f"{who} {bool(theirs[at])}"
+            f"event {at:,} and {len(differ) - 1:,} more: ours {ours[at].item()}, "
+            f"{who} {theirs[at].item()}"
         )
 
 
@@ -114,8 +114,9 @@ class Beside:
         prepare: Callable[[Columns], Any],
         events: tuple[int, int],
         amount: Amount,
+        robust: bool = False,
     ) -> None:
-        self.peer, self.text = peer, text
+        self.peer, self.text, self.robust = peer, text, robust
         many = 0
 
         def seconds(wanted: int) -> float:
@@ -126,14 +127,14 @@ class Beside:
             return self.said.seconds
 
         least, most = events
-        chosen = affordable(most, least, amount.seconds, seconds)
+        chosen = affordable(most, least, amount.peer, seconds)
         if chosen != many:
             seconds(chosen)
         self.events = len(self.columns["time"])
 
     def run(self) -> Run:
         """Once more."""
-        return self.peer.run(self.text, self.prepared)
+        return self.peer.run(self.text, self.prepared, self.robust)
 
 
 def _of(which: timescales.Property, high: int) -> Callable[[int], Columns]:
@@ -149,7 +150,7 @@ def past(amount: Amount, say: Say) -> dict[str, Any]:
             say(f"{which.name}, {form}")
             name = {"name": which.name, "form": form}
             _property(which, partial(_past, which, whole), peers, name, amount, 0, found)
-    return {"events": amount.events, "rounds": amount.beside, **found}
+    return found
 
 
 def _past(which: timescales.Property, whole: bool, high: int) -> Formula:
@@ -164,7 +165,7 @@ def future(amount: Amount, say: Say) -> dict[str, Any]:
         say(f"{which.name}, future")
         name, horizon = {"name": which.name}, which.horizon
         _property(which, partial(_future, which), peers, name, amount, horizon, found)
-    return {"events": amount.events, "rounds": amount.beside, **found}
+    return found
 
 
 def _future(which: timescales.Property, high: int) -> Formula:
@@ -181,15 +182,20 @@ def _property(
     found: dict[str, Any],
 ) -> None:
     """Adds a row for each bound, and how an event's time grows from one to the other."""
+    # Each is compiled once, and each trace made once.
+    rule = cache(lambda high: _rule(which, formula(high)))
+    made = {high: cache(_of(which, high)) for high in amount.bounds}
     rows = [
         stopped(
             {**name, "bound": high},
-            partial(_one, which, formula(high), high, amount, peers, horizon * high),
+            lambda high=high: _one(  # type: ignore[misc]
+                which, rule(high), formula(high), high, made[high], amount, peers, horizon * high
+            ),
         )
         for high in amount.bounds
     ]
     found["rows"] += rows
-    found["growth"].append(stopped(name, partial(_growing, which, formula, rows, amount.rounds)))
+    found["growth"].append(stopped(name, partial(_growing, rule, made, rows, amount)))
 
 
 def _rule(which: timescales.Property, formula: Formula) -> Compiled:
@@ -197,44 +203,43 @@ def _rule(which: timescales.Property, formula: Formula) -> Compiled:
 
 
 def _growing(
-    which: timescales.Property,
-    formula: Callable[[int], Formula],
+    rule: Callable[[int], Compiled],
+    made: Mapping[int, Callable[[int], Columns]],
     rows: list[dict[str, Any]],
-    rounds: int,
+    amount: Amount,
 ) -> dict[str, Any]:
     """An event of the highest bound to one of the lowest, as many of each as all rows can take."""
     found = [row.get("events", 0) for row in rows]
     if not all(found):
         raise SlowError("a bound has no time")
-    rules = {row["bound"]: _rule(which, formula(row["bound"])).violations for row in rows}
-    tables = {high: table(_of(which, high)(min(found))) for high in rules}
-    for high, rule in rules.items():
-        process(rule, tables[high])
+    low, high = min(made), max(made)
+    rules = {one: rule(one).violations for one in (low, high)}
+    tables = {one: table(made[one](min(found))) for one in rules}
+    for one, operator in rules.items():
+        process(operator, tables[one])
     seconds = interleaved(
         {
-            str(high): lambda high=high: process(rules[high], tables[high])[1]  # type: ignore[misc]
-            for high in rules
+            "low": lambda: process(rules[low], tables[low])[1],
+            "high": lambda: process(rules[high], tables[high])[1],
         },
-        rounds,
+        amount.rounds,
+        amount.row,
     )
-    low, high = min(rules), max(rules)
-    first, last = seconds[str(low)], seconds[str(high)]
-    return {
-        "ratio": compared(first, last, tables[low].num_rows, tables[high].num_rows)["ratio"],
-        "events": min(found),
-    }
+    told = compared(seconds["low"], seconds["high"], tables[low].num_rows, tables[high].num_rows)
+    return {"ratio": told["ratio"], "events": min(found), "rounds": told["rounds"]}
 
 
 def _one(
     which: timescales.Property,
+    rule: Compiled,
     formula: Formula,
     high: int,
+    make: Callable[[int], Columns],
     amount: Amount,
     peers: list[Peer],
     horizon: int,
 ) -> dict[str, Any]:
     """A property of a bound beside the peers: verdicts, then times."""
-    rule, make = _rule(which, formula), _of(which, high)
     least = 2 * horizon + 3 * high
     data = within_time(
         rule.violations, lambda events: table(make(events)), amount.events, least, amount.seconds
@@ -273,9 +278,11 @@ def _timed(
             },
         },
         amount.beside,
+        amount.row,
     )
     found: dict[str, Any] = {
         "events": events,
+        "rounds": len(seconds["ours"]),
         "ours": nanoseconds(seconds["ours"], events),
         "all": nanoseconds(seconds["all"], events),
     }
@@ -329,7 +336,7 @@ def data(amount: Amount, say: Say) -> dict[str, Any]:
             mine.append(stopped(row, partial(_with_data, which, events, values, amount)))
         _flat(mine)
         rows += mine
-    return {"seconds": amount.seconds, "rounds": amount.beside, "rows": rows}
+    return {"seconds": amount.peer, "rows": rows}
 
 
 def _with_data(which: dejavu.Property, events: int, values: int, amount: Amount) -> dict[str, Any]:
@@ -337,6 +344,7 @@ def _with_data(which: dejavu.Property, events: int, values: int, amount: Amount)
     assert which.rule is not None
     rule = Compiled(which.name, which.rule, which.event)
 
+    @cache
     def make(many: int) -> Columns:
         return which.trace(many, values, SEED, failing=True)
 

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.chapter4.margin import MARGIN, Quartiles, shown
+from bench.monitors.differences import DIFFERENCES, Known
 from bench.pages import disturbed, duration, measured_on, table, wrapped
 
 __all__ = ["PARTS", "PUBLISHED", "TABLES", "Judged", "judged", "page"]
 
-PARTS = ("verbs", "past", "future", "data", "by_hand", "twenty", "others", "threads", "spark")
+PARTS = (
+    *("verbs", "past", "future", "robustness", "data", "by_hand", "twenty", "others", "threads"),
+    "spark",
+)
 # What is asked for: at least so many times as fast, or at most so much of the other's time.
-REELAY, GROWTH, MSTLO, RTAMT, DATA, HAND, SUM, CONCERN, TWO, SPARK = (
-    *(20.0, 1.25, 15.0, 200.0, 30.0),
+REELAY, GROWTH, MSTLO, ROBUST, RTAMT, DATA, HAND, SUM, CONCERN, TWO, SPARK = (
+    *(20.0, 1.25, 15.0, 5.0, 200.0, 30.0),
     *(0.8, 1.0, 1.2, 1.85, 5.0),
 )
 PEERS = {"mstlo": MSTLO, "rtamt": RTAMT}
+ROBUST_PEERS = {"mstlo": ROBUST, "rtamt": RTAMT}
 # What each says of itself, in its own best mode.
 PUBLISHED = {
     "reelay": "0.16 to 0.6 µs an event from C++ (its page)",
@@ -35,21 +40,28 @@ WORDS = {
 }
 # ``report=``, as far as it matters: what an event takes where only violations are told, or all is.
 PAST_HEAD = (
-    *("property", "form", "bound", "ours", "all told"),
-    *("reelay (published: 0.16 to 0.6 µs)", "times", ""),
+    *("property", "form", "bound", "events", "rounds", "ours", "all told"),
+    *("reelay (published: 0.16 to 0.6 µs)", "its events", "times", ""),
 )
-FUTURE_HEAD = (
-    *("property", "bound", "ours", "all told"),
-    *("mstlo (published: 0.24 to 0.38 µs)", "times", "", "rtamt", "times", ""),
+PEERS_HEAD = (
+    *("mstlo (published: 0.24 to 0.38 µs)", "its events", "times", ""),
+    *("rtamt", "its events", "times", ""),
 )
-GROWTH_HEAD = ("property", "form", "events", "1,000 to 10", "")
+FUTURE_HEAD = ("property", "bound", "events", "rounds", "ours", "all told", *PEERS_HEAD)
+ROBUST_HEAD = ("formula", "bound", "events", "rounds", "ours", *PEERS_HEAD)
+GROWTH_HEAD = ("property", "form", "events", "rounds", "highest to lowest bound", "")
 DATA_HEAD = (
-    *("property", "values", "events", "ours", "to fewer events", "", "reelay", "its events"),
-    *("times", ""),
+    *("property", "values", "events", "rounds", "ours", "to fewer events", "", "reelay"),
+    *("its events", "times", ""),
 )
-HAND_HEAD = ("rule", "events", "violations", "rule", "by hand", "ratio", "")
-VERBS_HEAD = ("verb", "verb takes", "by hand", "ratio", "", "two threads, M/s", "asked", "")
-OTHERS_HEAD = ("what", "events", "ours", "other", "ratio", "asked", "")
+HAND_HEAD = ("rule", "events", "rounds", "violations", "rule", "by hand", "ratio", "")
+VERBS_HEAD = (
+    *("verb", "events", "rounds", "verb takes", "by hand", "ratio", ""),
+    *("two threads, M/s", "asked", ""),
+)
+AGREEMENT_HEAD = ("beside", "formulas", "compiled, too", "verdicts", "formulas that differ")
+DIFFERENCES_HEAD = ("", "formula", "trace", "at", "rules", "the other one", "why")
+OTHERS_HEAD = ("what", "events", "rounds", "ours", "other", "ratio", "asked", "")
 
 
 @dataclass(frozen=True)
@@ -100,6 +112,13 @@ def _judged(parts: Mapping[str, Any]) -> Iterator[Judged]:
         for peer, bound in PEERS.items():
             what = f"{row['name']}, future, bound {row['bound']:,}, to {peer}"
             yield from _to_peer("future", what, bound, row, peer)
+    for row in _rows(parts, "robustness"):
+        for peer, bound in ROBUST_PEERS.items():
+            what = f"robustness of {row['name']}, bound {row['bound']:,}, to {peer}"
+            yield from _to_peer("robustness", what, bound, row, peer)
+    for row in _rows(parts, "robustness", "growth"):
+        what = f"robustness of {row['name']}, the highest bound to the lowest"
+        yield _one("robustness", what, GROWTH, False, row, row.get("ratio"))
     for row in _rows(parts, "data"):
         what = f"{row['name']}, {row['size']:,} events, {row['values']:,} values"
         yield from _to_peer("data", f"{what}, to reelay", DATA, row, "reelay")
@@ -165,6 +184,23 @@ def _stopped(row: Mapping[str, Any], before: Sequence[str], width: int) -> list[
     return [*before, f"stopped: {row['stopped']}", *[""] * (width - len(before) - 1)]
 
 
+def _ours(row: Mapping[str, Any]) -> list[str]:
+    return [f"{row['events']:,}", str(row["rounds"]), duration(row["ours"])]
+
+
+def _theirs(row: Mapping[str, Any], peers: Mapping[str, float]) -> list[str]:
+    cells = []
+    for peer, bound in peers.items():
+        there = row.get(peer)
+        if there is None:
+            cells += ["not installed", "", "", ""]
+        else:
+            ratio = there["ratio"]
+            cells += [duration(there["takes"]), f"{there['events']:,}"]
+            cells += [_times(ratio), _yes(ratio[1], bound)]
+    return cells
+
+
 def past_rows(of: Mapping[str, Any]) -> list[list[str]]:
     """Rows below ``PAST_HEAD``."""
     rows = []
@@ -173,12 +209,7 @@ def past_rows(of: Mapping[str, Any]) -> list[list[str]]:
         if "stopped" in row:
             rows.append(_stopped(row, first, len(PAST_HEAD)))
             continue
-        there = row.get("reelay")
-        cells = ["not installed", "", ""]
-        if there:
-            ratio = there["ratio"]
-            cells = [duration(there["takes"]), _times(ratio), _yes(ratio[1], REELAY)]
-        rows.append([*first, duration(row["ours"]), duration(row["all"]), *cells])
+        rows.append([*first, *_ours(row), duration(row["all"]), *_theirs(row, {"reelay": REELAY})])
     return rows
 
 
@@ -190,15 +221,19 @@ def future_rows(of: Mapping[str, Any]) -> list[list[str]]:
         if "stopped" in row:
             rows.append(_stopped(row, first, len(FUTURE_HEAD)))
             continue
-        cells = []
-        for peer, bound in PEERS.items():
-            there = row.get(peer)
-            if there is None:
-                cells += ["not installed", "", ""]
-            else:
-                ratio = there["ratio"]
-                cells += [duration(there["takes"]), _times(ratio), _yes(ratio[1], bound)]
-        rows.append([*first, duration(row["ours"]), duration(row["all"]), *cells])
+        rows.append([*first, *_ours(row), duration(row["all"]), *_theirs(row, PEERS)])
+    return rows
+
+
+def robust_rows(of: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``ROBUST_HEAD``."""
+    rows = []
+    for row in of["rows"]:
+        first = [row["name"], f"{row['bound']:,}"]
+        if "stopped" in row:
+            rows.append(_stopped(row, first, len(ROBUST_HEAD)))
+        else:
+            rows.append([*first, *_ours(row), *_theirs(row, ROBUST_PEERS)])
     return rows
 
 
@@ -212,7 +247,7 @@ def growth_rows(of: Mapping[str, Any]) -> list[list[str]]:
         else:
             ratio = row["ratio"]
             told = _yes(ratio[1], GROWTH, False)
-            rows.append([*first, f"{row['events']:,}", shown(ratio), told])
+            rows.append([*first, f"{row['events']:,}", str(row["rounds"]), shown(ratio), told])
     return rows
 
 
@@ -224,21 +259,11 @@ def data_rows(of: Mapping[str, Any]) -> list[list[str]]:
         if "stopped" in row:
             rows.append(_stopped(row, first, len(DATA_HEAD)))
             continue
-        there = row.get("reelay")
         full = row["events"] >= row["size"]
-        cells = (
-            [
-                duration(there["takes"]),
-                f"{there['events']:,}",
-                _times(there["ratio"]),
-                _yes(there["ratio"][1], DATA),
-            ]
-            if there
-            else ["not installed", "", "", ""]
-        )
-        events = f"{row['events']:,}" + ("" if full else f" of {row['size']:,}")
+        events, *own = _ours(row)
+        events += "" if full else f" of {row['size']:,}"
         grown = [f"{row['grown']:.2f}", _yes(row["grown"] if full else None, GROWTH, False)]
-        rows.append([*first, events, duration(row["ours"]), *grown, *cells])
+        rows.append([*first, events, *own, *grown, *_theirs(row, {"reelay": DATA})])
     return rows
 
 
@@ -250,6 +275,7 @@ def hand_rows(of: Mapping[str, Any]) -> list[list[str]]:
         else [
             row["name"],
             f"{row['events']:,}",
+            str(row["rounds"]),
             f"{row['violations']:,}",
             duration(row["ours"]),
             duration(row["other"]),
@@ -268,7 +294,7 @@ def verbs_rows(of: Mapping[str, Any]) -> list[list[str]]:
         rows.append(
             [
                 row["name"],
-                duration(row["ours"]),
+                *_ours(row),
                 duration(row["other"]),
                 shown(row["ratio"]),
                 _yes(row["ratio"][1], HAND),
@@ -298,18 +324,30 @@ def others_rows(parts: Mapping[str, Any]) -> list[list[str]]:
             rows.append(
                 [
                     first,
-                    f"{row['events']:,}",
-                    duration(row["ours"]),
+                    *_ours(row),
                     duration(row["other"]),
                     shown(row["ratio"]),
                     f"at {'least' if least else 'most'} {bound:g}",
                     _yes(row["ratio"][1], bound, least),
                 ]
             )
-    rows.append(
-        ["robustness, beside mstlo and rtamt", "not built", "", "", "", "at least 5, 200", ""]
-    )
     return rows
+
+
+def agreement_rows(compared: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``AGREEMENT_HEAD``."""
+    counts = ("formulas", "compiled", "verdicts", "wrong")
+    return [[name, *(f"{of[count]:,}" for count in counts)] for name, of in compared.items()]
+
+
+def _difference(one: Known) -> list[str]:
+    trace = "; ".join(
+        f"{name}: {', '.join('yes' if v is True else 'no' if v is False else f'{v:g}' for v in of)}"
+        for name, of in one.columns.items()
+    )
+    theirs = "nothing" if one.said is None else str(one.said)
+    formula = f"`{one.text}`, `{one.theirs}`" + (", robustness" if one.robust else "")
+    return [one.peer, formula, trace, str(one.at), str(one.ours), theirs, one.because]
 
 
 TABLES = {
@@ -321,6 +359,10 @@ TABLES = {
     "future": (
         ("Timescales, future", FUTURE_HEAD, future_rows),
         ("Timescales, future: by the bound", GROWTH_HEAD, growth_rows),
+    ),
+    "robustness": (
+        ("Robustness", ROBUST_HEAD, robust_rows),
+        ("Robustness: by the bound", GROWTH_HEAD, growth_rows),
     ),
     "data": (("DejaVu, with data", DATA_HEAD, data_rows),),
     "by_hand": (("Rules beside operators by hand", HAND_HEAD, hand_rows),),
@@ -339,11 +381,12 @@ def _table(parts: Mapping[str, Any], part: str, number: int = 0) -> str:
     return table(head, *rows(parts[part]))
 
 
-def page(data: Mapping[str, Any]) -> str:
+def page(data: Mapping[str, Any], seen: Mapping[str, Any] | None = None) -> str:
     """The page as Markdown.
 
     Args:
         data: as ``--json`` writes it, of all parts; without ``parts``: what is measured, and how.
+        seen: what ``python -m bench agreement --json`` has written.
     """
     parts = data.get("parts", {})
     versions = data.get("peers", {})
@@ -358,7 +401,8 @@ def page(data: Mapping[str, Any]) -> str:
             "time, whose code was compiled before. Events of the other monitors are made before, "
             "as each takes them best. Verdicts are compared before times, those of every event: "
             "where one differs, the row has no time and says which. Where a monitor or a rule "
-            "would take too long for all events it gets fewer, and their number stands there."
+            "would take too long for all events it gets fewer, and a row that takes long has fewer "
+            "rounds, five at least: both numbers stand there."
         ),
         *(
             ["![Times of an event beside reelay, mstlo, rtamt and operators by hand](rules.png)"]
@@ -410,6 +454,16 @@ def page(data: Mapping[str, Any]) -> str:
         ),
         _table(parts, "future"),
         _table(parts, "future", 1),
+        "## Robustness, beside mstlo and rtamt",
+        wrapped(
+            "By how much `always`, `eventually` and `until` hold up to a bound, of two random "
+            "walks. Values are compared in every bit. mstlo's `until` is timed as it is, and "
+            "compared in words that ask for the left side as ours does. At least "
+            f"{ROBUST:g} times as fast as mstlo is asked for, {RTAMT:g} times as fast as rtamt, "
+            f"and an event of the highest bound that takes at most {GROWTH:g} of one of the lowest."
+        ),
+        _table(parts, "robustness"),
+        _table(parts, "robustness", 1),
         "## Data, beside reelay with quantifiers",
         wrapped(
             "Four properties of the DejaVu benchmark (Havelund 2018), with so many values live at "
@@ -420,11 +474,14 @@ def page(data: Mapping[str, Any]) -> str:
             f"{GROWTH:g} of what it takes of fewer events with as many values."
         ),
         _table(parts, "data"),
+        "## Where they differ",
+        *_agreement(seen),
         "## Beside operators by hand",
         wrapped(
             "The same as an operator that one would write: the ratio is its time to that of the "
             f"rule, and at least {HAND:g} is asked for. The rows are equal, but for the reason "
-            "that only a rule gives."
+            "that only a rule gives. Those called *sentence* are twenty that people say, of one "
+            "stream."
         ),
         _table(parts, "by_hand"),
         _table(parts, "verbs"),
@@ -447,6 +504,26 @@ def page(data: Mapping[str, Any]) -> str:
         *([measured_on(data["machine"])] if parts else []),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _agreement(seen: Mapping[str, Any] | None) -> Iterator[str]:
+    yield wrapped(
+        "`python -m bench agreement` draws formulas of what a monitor and rules can both say, and "
+        "compares all verdicts on two random traces each, and the robustness in every bit. The "
+        "rule runs as plain Python, and some of them as compiled code, too."
+    )
+    if seen is None:
+        yield NOT_YET
+    else:
+        yield table(AGREEMENT_HEAD, *agreement_rows(seen["compared"]))
+        said = ", ".join(f"{name} {version}" for name, version in seen["peers"].items())
+        yield wrapped(f"Traces have {seen['events']} events; seed {seen['seed']}; {said}.")
+    yield wrapped(
+        "What they do not share is left out there. Of each, the smallest formula and trace; rules "
+        "say what the definition says. reelay and rtamt count events where rules measure time, "
+        "which is the same where the n-th event has time n."
+    )
+    yield table(DIFFERENCES_HEAD, *map(_difference, DIFFERENCES))
 
 
 def _seconds(parts: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ said, in a new engine each time, whose code is compiled before. Rows have as man
 from __future__ import annotations
 
 import linecache
+import math
 import statistics
 import sys
 import time
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 Columns = Mapping[str, np.ndarray]
+# Rounds of a row that takes longer than it should: medians and quartiles need some.
+_FEWEST = 5
 # Events that show whether a rule is much too slow.
 _FEW = 2_000
 ONE_THREAD: dict[str, Any] = {"threads": 1, "horizon": 0}
@@ -52,8 +55,11 @@ class Amount:
         events: of a run of ours.
         rounds: beside what we have written ourselves.
         beside: rounds beside another monitor.
-        seconds: that a run of another monitor takes at most; it gets fewer events where it must.
+        seconds: that a run of ours takes at most; it gets fewer events where it must.
+        peer: likewise a run of another monitor.
+        row: seconds after which a row begins no further round, if it has had five.
         bounds: of *Timescales*.
+        reaches: bounds of robustness.
         sizes: events and values of logs with data.
         mixed: events of a trace at random, on which verdicts are compared as well.
         heavy: events of five microseconds each.
@@ -65,7 +71,10 @@ class Amount:
     rounds: int
     beside: int
     seconds: float
+    peer: float
+    row: float
     bounds: tuple[int, ...]
+    reaches: tuple[int, ...]
     sizes: tuple[tuple[int, int], ...]
     mixed: int
     heavy: int
@@ -82,7 +91,11 @@ class DiffersError(AssertionError):
 
 
 def rule_of(
-    text: str, name: str, event: Mapping[str, type], report: str = "violations", **options: Any
+    text: str,
+    name: str,
+    event: Mapping[str, type],
+    report: str | None = "violations",
+    **options: Any,
 ) -> ss.Operator:
     """A rule of a module with ``def rule(e)``."""
     file = f"<{name} {report}>"
@@ -130,12 +143,21 @@ def told(rows: pa.Table, events: int) -> np.ndarray:
 
 
 def interleaved(
-    contestants: Mapping[str, Callable[[], float]], rounds: int
+    contestants: Mapping[str, Callable[[], float]], rounds: int, most: float = math.inf
 ) -> dict[str, list[float]]:
-    """Seconds of each in rounds, in which one begins after the other."""
+    """Seconds of each in rounds, in which one begins after the other.
+
+    Args:
+        contestants: what runs, and says how long it has taken.
+        rounds: at most.
+        most: seconds after which no round begins, if there have been five.
+    """
+    end = time.perf_counter() + most
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     order = list(contestants.items())
     for number in range(rounds):
+        if number >= _FEWEST and time.perf_counter() > end:
+            break
         first = number % len(order)
         for name, run in order[first:] + order[:first]:
             seconds[name].append(run())
@@ -170,6 +192,7 @@ def compared(
         "ours": nanoseconds(ours, events),
         "other": nanoseconds(other, others or events),
         "ratio": [short(one) for one in (min(low, middle), middle, max(high, middle))],
+        "rounds": len(ours),
     }
 
 

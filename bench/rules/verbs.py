@@ -7,10 +7,12 @@ what section "events a second" has.
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench.options import Say
-from bench.rules.rounds import Amount, compared, short
+from bench.rules.rounds import Amount, DiffersError, compared, interleaved, short
 from specstream.structures import increment
 
 # Operators carry no types, as those of users do not.
@@ -39,6 +41,7 @@ class Pair:
         by_hand: likewise.
         graph: whether it also runs with two threads.
         least: events a second that are asked for of two threads, in millions.
+        far: whether some values are far from the others, as those of a normal distribution are.
     """
 
     name: str
@@ -46,12 +49,15 @@ class Pair:
     by_hand: Callable[[], Any]
     graph: bool = False
     least: float | None = None
+    far: bool = False
 
 
 class Sum(ss.State):
     value = ss.scalar(float)
     count = ss.scalar(int)
+    square = ss.scalar(float)
     is_known = ss.scalar(bool)
+    is_far = ss.scalar(bool)
     sums = ss.dict(int, float)
     last = ss.deque(float, maxlen=10)
     waiting = ss.deque(float)
@@ -161,6 +167,19 @@ def second_moment(state, event, emit):
     emit(state.value / state.count)
 
 
+@by_hand({"far": bool}, Sum)
+def query_5(state, event, emit):
+    state.value += event.value**1
+    state.square += event.value**2
+    state.count += 1
+    mean = state.value / state.count
+    variance = state.square / state.count - mean**2
+    far = abs(event.value - mean) > 2 * math.sqrt(max(variance, 0.0))
+    if far and state.is_far:
+        emit(True)
+    state.is_far = far
+
+
 @by_hand(EVENT, Sum)
 def two_filters(state, event, emit):
     value = event.value * 2.0
@@ -173,10 +192,21 @@ def _sum_of_hundred() -> Any:
     return ss.windows.by_count(Total, add, 100, 1, event=EVENT, merge=merge)
 
 
-def _moment(x: Any) -> Any:
-    power = x.accumulate(lambda sum, e: sum + e.value**2, 0.0, sum=float)
+def _moment(x: Any, n: int = 2) -> Any:
+    power = x.accumulate(lambda sum, e: sum + e.value**n, 0.0, sum=float)
     count = x.accumulate(lambda count, e: count + 1, 0, count=int)
     return power.zip(count).map(lambda a, b: a.sum / b.count, value=float)
+
+
+def _query_5(x: Any) -> Any:
+    """Two in a row that are more than two standard deviations from the mean (Hallé 2016)."""
+    far = x.zip(_moment(x, 1), _moment(x)).map(
+        lambda x, mean, square: (
+            abs(x.value - mean.value) > 2 * math.sqrt(max(square.value - mean.value**2, 0.0))
+        ),
+        far=bool,
+    )
+    return far.zip(far.skip(1)).filter(lambda a, b: a.far and b.far)
 
 
 PAIRS = [
@@ -221,6 +251,7 @@ PAIRS = [
         least=12.0,
     ),
     Pair("moment 2", of_stream(_moment), second_moment, graph=True, least=10.0),
+    Pair("Query 5", of_stream(_query_5), query_5, graph=True, least=4.0, far=True),
     Pair(
         "map, sum, filter",
         of_stream(
@@ -236,35 +267,43 @@ PAIRS = [
 ]
 
 
-def table(events: int) -> pa.Table:
+def table(events: int, far: bool = False) -> pa.Table:
     """Events with a fixed seed."""
     rng = np.random.default_rng(1)
-    return pa.table({"k": rng.integers(0, 1000, events), "value": rng.random(events)})
+    keys = rng.integers(0, 1000, events)
+    return pa.table({"k": keys, "value": rng.normal(size=events) if far else rng.random(events)})
 
 
-def measured(pair: Pair, events: int, rounds: int) -> dict[str, Any]:
+def measured(pair: Pair, amount: Amount) -> dict[str, Any]:
     """Both in turn, and the graph with two threads."""
-    data = table(events)
+    events = amount.events
+    data = table(events, pair.far)
     made = {"verb": pair.verb(), "by hand": pair.by_hand()}
     options: dict[str, dict[str, Any]] = {name: {"threads": 1, "horizon": 0} for name in made}
     if pair.graph:
         made["two threads"], options["two threads"] = pair.verb(), {"threads": 2}
     engines = {name: ss.Engine(operator, **options[name]) for name, operator in made.items()}
-    times: dict[str, list[float]] = {name: [] for name in engines}
+
+    def run(name: str) -> float:
+        began = time.perf_counter()
+        rows[name] = engines[name].process(data)
+        return time.perf_counter() - began
+
+    rows: dict[str, Any] = {}
     try:
-        for number in range(rounds + 1):
-            for name, engine in engines.items():
-                began = time.perf_counter()
-                engine.process(data)
-                if number:  # the first one warms up
-                    times[name].append(time.perf_counter() - began)
+        for name in engines:
+            run(name)
+        if any(not rows["by hand"].equals(one) for one in rows.values()):
+            raise DiffersError(f"{pair.name} and the same by hand give other rows")
+        runs = {name: partial(run, name) for name in engines}
+        times = interleaved(runs, amount.rounds, amount.row)
     finally:
         for engine in engines.values():
             engine.close()
     found = compared(times["verb"], times["by hand"], events)
     if pair.graph:
         found["millions"] = short(events / statistics.median(times["two threads"]) / 1e6)
-    return {"name": pair.name, **found, "least": pair.least}
+    return {"name": pair.name, "events": events, **found, "least": pair.least}
 
 
 def verbs(amount: Amount, say: Say) -> dict[str, Any]:
@@ -272,5 +311,5 @@ def verbs(amount: Amount, say: Say) -> dict[str, Any]:
     rows = []
     for pair in PAIRS:
         say(f"verb: {pair.name}")
-        rows.append(measured(pair, amount.events, amount.rounds))
-    return {"events": amount.events, "rounds": amount.rounds, "rows": rows}
+        rows.append(measured(pair, amount))
+    return {"rows": rows}

@@ -132,7 +132,8 @@ def blamed(formula: Formula, atoms: Collection[Formula] = ()) -> list[tuple[Form
             pass
         case And(parts=some):
             return [
-                (blame, conjunction((one, test)) if test != one else one)
+                # A part that holds is not to blame for one of its own that does not.
+                (blame, Or((one, test)) if test != one else one)
                 for one in some
                 for blame, test in blamed(one, atoms)
             ]

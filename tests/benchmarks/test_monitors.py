@@ -16,11 +16,14 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from bench.monitors import business, dejavu, timescales, written_by_hand
+from bench.monitors import business, definition, dejavu, sentences, timescales, written_by_hand
 from bench.monitors.business import RULES
+from bench.monitors.definition import values
+from bench.monitors.differences import DIFFERENCES, Known
 from bench.monitors.formulas import (
     CannotSayError,
     Formula,
+    atom,
     bounded_by_hand,
     closed_by_hand,
     implies,
@@ -34,8 +37,12 @@ from bench.monitors.formulas import (
     since,
     until,
 )
-from bench.monitors.peers import PEERS, Mstlo, Peer, Rtamt, installed
+from bench.monitors.peers import PEERS, Mstlo, Peer, Rtamt, Run, installed
+from bench.monitors.sentences import EVENT, SENTENCES, day
 from bench.monitors.timescales import bounds, trace
+from bench.rules import agreement
+from bench.rules.alone import same_rows_of
+from bench.rules.rounds import rule_of
 
 Columns = dict[str, np.ndarray]
 # Of an old ANTLR, which rtamt needs.
@@ -43,45 +50,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:typing.io is deprecated:Deprecat
 NAMES = list(timescales.PROPERTIES)
 HIGH = 10
 UNITS = {"minutes": 60_000_000, "days": 86_400_000_000}
-
-
-def values(formula: Formula, columns: Columns) -> list[float]:
-    """The definition: the robustness at each event, where a bool is 1 or -1; its sign is truth."""
-    times = columns["time"].tolist()
-    every = range(len(times))
-    if formula.word == "atom":
-        return [1.0 if value else -1.0 for value in columns[formula.column]]
-    if formula.word == "positive":
-        return [float(value) for value in columns[formula.column]]
-    parts = [values(part, columns) for part in formula.parts]
-    left, right = parts[0], parts[-1]
-
-    def near(i: int, j: int) -> bool:
-        most = math.inf if formula.within is None else formula.within
-        return bool(formula.after <= abs(times[i] - times[j]) <= most)
-
-    def most(found: Iterator[float]) -> float:
-        return max(found, default=-math.inf)
-
-    def least(found: Iterator[float]) -> float:
-        return min(found, default=math.inf)
-
-    past = [[j for j in range(i + 1) if near(i, j)] for i in every]
-    future = [[j for j in range(i, len(times)) if near(i, j)] for i in every]
-    meanings: dict[str, Callable[[int], float]] = {
-        "not": lambda i: -left[i],
-        "and": lambda i: min(left[i], right[i]),
-        "or": lambda i: max(left[i], right[i]),
-        "implies": lambda i: max(-left[i], right[i]),
-        "previous_event": lambda i: left[i - 1] if i else -math.inf,
-        "once": lambda i: most(left[j] for j in past[i]),
-        "historically": lambda i: least(left[j] for j in past[i]),
-        "since": lambda i: most(min(right[j], least(iter(left[j + 1 : i + 1]))) for j in past[i]),
-        "eventually": lambda i: most(left[j] for j in future[i]),
-        "always": lambda i: least(left[j] for j in future[i]),
-        "until": lambda i: most(min(right[j], least(iter(left[i:j]))) for j in future[i]),
-    }
-    return [meanings[formula.word](i) for i in every]
 
 
 def truth(formula: Formula, columns: Columns) -> np.ndarray:
@@ -271,6 +239,65 @@ def test_until_of_mstlo_asks_for_both() -> None:
     said = [Mstlo(exact=exact) for exact in (False, True)]
     told = [peer.run(peer.write(ours), peer.prepare(columns)).verdicts[0] for peer in said]
     assert told == [False, True]
+
+
+@pytest.mark.parametrize("known", DIFFERENCES, ids=lambda one: f"{one.peer} {one.theirs}")
+def test_known_differences(known: Known) -> None:
+    """Rules say what the definition says, the other monitor what is written of it."""
+    kind = float if known.robust else bool
+    options: dict[str, Any] = {"robustness": True} if known.robust else {"report": "all"}
+    event = dict.fromkeys(known.columns, kind)
+    made = rule_of(rule(known.formula), "known", event, options.pop("report", None), **options)
+    rows = made.run_sequential(table(known.trace), order_by="time", end=True).output.to_pylist()
+    told_by_rules = {row["time"]: row.get("robustness", row.get("verdict")) for row in rows}
+    # Without a bound nothing is told of an open end.
+    assert told_by_rules.get(known.at, known.ours) == known.ours
+    if known.peer not in installed():
+        pytest.skip(f"{known.peer} is not installed: bench/monitors/requirements.txt")
+    peer = PEERS[known.peer]
+    try:
+        verdicts = peer.run(known.theirs, peer.prepare(known.trace), known.robust).verdicts
+        said: Any = verdicts[known.at].item() if known.at < len(verdicts) else None
+    except (AttributeError, IndexError, UnboundLocalError) as error:
+        said = type(error).__name__
+    assert repr(said) == repr(known.said if known.said is None else type(said)(known.said))
+    assert repr(said) != repr(known.ours)
+
+
+@pytest.mark.parametrize("name", list(agreement.QUESTIONS))
+def test_random_formulas(name: str) -> None:
+    """A few of what ``python -m bench agreement`` compares."""
+    of = agreement.QUESTIONS[name]
+    if of.peer.name not in installed():
+        pytest.skip(f"{of.peer.name} is not installed: bench/monitors/requirements.txt")
+    found = agreement.compared(of, 6, 2, 1, lambda text: None)
+    assert (found["wrong"], found["differences"]) == (0, [])
+    assert found["verdicts"] >= 300
+
+
+class Contrary:
+    """A monitor to which nothing holds."""
+
+    name = "contrary"
+
+    def write(self, formula: Formula) -> str:
+        return "false"
+
+    def prepare(self, columns: Columns) -> int:
+        return len(columns["time"])
+
+    def run(self, formula: str, prepared: int, robust: bool = False) -> Run:
+        return Run(np.zeros(prepared, dtype=bool), 0.0)
+
+
+def test_a_difference_is_made_small() -> None:
+    of = agreement.Question("contrary", Contrary(), agreement.PAST)
+    columns = {"time": np.arange(6)} | {name: np.ones(6, bool) for name in "pqr"}
+    formula = implies(once(atom("p"), within=3), since(atom("q"), atom("r")))
+    found = agreement.smallest(of, formula, columns)
+    assert found.formula in {"e.p", "e.q", "e.r"}
+    assert len(found.columns["time"]) <= 2
+    assert found.said == {"ours": "True", "other": "False", "definition": "True"}
 
 
 @pytest.mark.parametrize("word", ["always", "eventually", "until"])
@@ -595,6 +622,22 @@ def test_written_by_hand_with_data(name: str) -> None:
         assert bool(times) is failing
 
 
+@pytest.mark.parametrize("name", list(SENTENCES))
+def test_sentences_by_hand(name: str) -> None:
+    which = SENTENCES[name]
+    made = rule_of(which.text, name, EVENT, **which.options)
+    violations = 0
+    for seed in range(4):
+        data = table(day(400, seed))
+        ours, other = (
+            one.run_sequential(data, order_by="time", end=True).output
+            for one in (made, which.operator)
+        )
+        same_rows_of(ours, other, list(other.column_names))
+        violations += ours.num_rows
+    assert 0 < violations < 1600
+
+
 def test_orders_by_hand() -> None:
     text = RULES["paid_in_time"][0]
     columns = business.orders(300, seed=1, late=0.2, open_at_once=50)
@@ -620,7 +663,7 @@ def test_payments_by_hand() -> None:
     assert times
 
 
-@pytest.mark.parametrize("module", [timescales, dejavu, written_by_hand])
+@pytest.mark.parametrize("module", [timescales, definition, dejavu, sentences, written_by_hand])
 def test_examples(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
 

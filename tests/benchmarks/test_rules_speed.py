@@ -13,9 +13,10 @@ import pytest
 import specstream as ss
 from bench.monitors import dejavu, timescales, written_by_hand
 from bench.monitors.peers import Run, installed
+from bench.monitors.sentences import SENTENCES
 from bench.pictures import PICTURES
 from bench.rules import __main__ as command
-from bench.rules import alone, beside, rounds, verbs
+from bench.rules import alone, beside, robustness, rounds, verbs
 from bench.rules.__main__ import FULL, QUICK
 from bench.rules.page import PARTS, judged, page
 from bench.rules.plot import draw_rules
@@ -32,7 +33,9 @@ LEAST = replace(
     rounds=2,
     beside=2,
     seconds=30.0,
+    peer=30.0,
     bounds=(10,),
+    reaches=(10,),
     sizes=((300, 10),),
     mixed=60,
     heavy=400,
@@ -50,8 +53,11 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     access = {"access": written_by_hand.DEJAVU["access"]}
     monkeypatch.setattr(written_by_hand, "DEJAVU", access)
     monkeypatch.setattr(beside, "DATA", ("access",))
-    monkeypatch.setattr(beside, "installed", dict)
+    for module in (beside, robustness):
+        monkeypatch.setattr(module, "installed", dict)
     monkeypatch.setattr(verbs, "PAIRS", verbs.PAIRS[:1])
+    monkeypatch.setattr(alone, "SENTENCES", {"never": SENTENCES["never"]})
+    monkeypatch.setattr(robustness, "FORMULAS", {"until": robustness.FORMULAS["until"]})
     monkeypatch.setattr(alone, "_twenty", lambda: [of_p(), of_p(name="again")])
 
 
@@ -63,13 +69,21 @@ def of_p(report: str = "violations", name: str = "of_p") -> ss.Operator:
 def sample(ratio: float = 50.0, load: float = 0.3) -> dict[str, Any]:
     """What a run may leave, with this ratio to everybody."""
     times = [ratio * share for share in (0.9, 1.0, 1.1)]
-    there = {"events": 1000, "takes": 20.0 * ratio, "ratio": times}
-    own = {"events": 1000, "violations": 7, "ours": 20.0, "other": 20.0 * ratio, "ratio": times}
-    both = {"events": 1000, "ours": 20.0, "all": 30.0}
+    there = {"events": 900, "takes": 20.0 * ratio, "ratio": times}
+    own = {
+        "events": 1000,
+        "rounds": 5,
+        "violations": 7,
+        "ours": 20.0,
+        "other": 20.0 * ratio,
+        "ratio": times,
+    }
+    both = {"events": 1000, "rounds": 5, "ours": 20.0, "all": 30.0}
     parts: dict[str, Any] = {
         "verbs": [{"name": "map", **own, "millions": ratio, "least": 12.0}],
         "past": [{"name": "absence", "form": "each", "bound": 10, **both, "reelay": there}],
         "future": [{"name": "absence", "bound": 10, **both, "mstlo": there, "rtamt": there}],
+        "robustness": [{"name": "until", "bound": 10, **both, "mstlo": there, "rtamt": there}],
         "data": [
             {"name": "access", "size": 1000, "values": 10, **both, "reelay": there, "grown": 1.0}
         ],
@@ -78,12 +92,12 @@ def sample(ratio: float = 50.0, load: float = 0.3) -> dict[str, Any]:
         "others": [{"name": "paid_in_time", **own}],
         "spark": [{"name": "`paid_in_time` through Spark", "orders": 600, **own}],
     }
-    found: dict[str, Any] = {name: {"rounds": 5, "rows": rows} for name, rows in parts.items()}
+    found: dict[str, Any] = {name: {"rows": rows} for name, rows in parts.items()}
     found["data"]["seconds"] = 3.0
-    for name in ("past", "future"):
-        growth = {"name": "absence", "form": "each", "ratio": [1.0, 1.1, 1.2], "events": 1000}
+    for name in ("past", "future", "robustness"):
+        growth = {"name": "absence", "form": "each", "ratio": [1.0, 1.1, 1.2], **both}
         found[name]["growth"] = [growth]
-    found["threads"] = {"rounds": 5, "name": "two threads", "microseconds": 5.0, **own}
+    found["threads"] = {"name": "two threads", "microseconds": 5.0, **own}
     return {
         "machine": {**describe(), "load": load, "cores": 2},
         "quick": False,
@@ -167,6 +181,20 @@ def test_what_takes_long_gets_fewer_events() -> None:
     assert [taking(each) for each in (1e-9, 0.001, 0.01, 1.0)] == [6400, 1600, 100, 100]
 
 
+def test_what_takes_long_gets_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("bench.rules.rounds.time.perf_counter", lambda: clock[0])
+
+    def run(takes: float) -> float:
+        clock[0] += takes
+        return takes
+
+    def rounds_of(takes: float) -> int:
+        return len(rounds.interleaved({"one": lambda: run(takes)}, 15, 8.0)["one"])
+
+    assert [rounds_of(takes) for takes in (0.001, 1.0, 4.0)] == [15, 9, 5]
+
+
 def test_what_is_much_too_slow_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "process", lambda operator, data: (None, 1e-3 * data.num_rows))
     with pytest.raises(SlowError, match="an event takes 1,000 µs of 2,000: not compared"):
@@ -201,21 +229,22 @@ def test_a_run_without_other_monitors_writes_data_picture_and_page(
     assert json.loads((tmp_path / "rules.json").read_text()) == data
     assert (tmp_path / "rules.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "rules.md").read_text()
-    assert text == page(data)
+    assert text == command._page(data)
     assert "| not installed |" in text
     assert "not built" in capsys.readouterr().out
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["past", "future", "data"])
+@pytest.mark.parametrize("part", ["past", "future", "robustness", "data"])
 @pytest.mark.usefixtures("few")
 def test_other_monitors_are_beside_us(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = installed()
     if not found:
         pytest.skip("no other monitor is installed: bench/monitors/requirements.txt")
-    monkeypatch.setattr(beside, "installed", lambda: found)
-    measure = {"past": beside.past, "future": beside.future, "data": beside.data}[part]
-    names = {"reelay"} if part != "future" else {"mstlo", "rtamt"}
+    for module in (beside, robustness):
+        monkeypatch.setattr(module, "installed", lambda: found)
+    measure = command.MEASURES[part]
+    names = {"mstlo", "rtamt"} if part in ("future", "robustness") else {"reelay"}
     for row in measure(LEAST, lambda text: None)["rows"]:
         assert "stopped" not in row
         assert names & set(row) == names & set(found)
@@ -242,6 +271,9 @@ def test_what_is_asked_for() -> None:
         ("past", 1.25, False),
         ("future", 15.0, True),
         ("future", 200.0, True),
+        ("robustness", 5.0, True),
+        ("robustness", 200.0, True),
+        ("robustness", 1.25, False),
         ("data", 30.0, True),
         ("data", 1.25, False),
         ("by_hand", 0.8, True),
@@ -269,7 +301,7 @@ def test_the_page_says_what_is_missed() -> None:
     (missed,) = [one for one in judged(data) if not one.holds]
     assert missed.what == "absence, each, bound 10, to reelay"
     assert "| at least 20 | event 3 and 0 more: ours True, reelay False |" in page(data)
-    assert len([one for one in judged(sample(0.5)) if not one.holds]) == 10
+    assert len([one for one in judged(sample(0.5)) if not one.holds]) == 12
 
 
 def test_fewer_events_than_asked_for_are_not_flat() -> None:
@@ -298,7 +330,7 @@ def test_the_page_is_what_the_stored_data_say() -> None:
     """Where nothing is stored yet it says what will be measured."""
     file = FOLDER / "rules.json"
     data = json.loads(file.read_text()) if file.exists() else {}
-    assert page(data) == (FOLDER / "rules.md").read_text()
+    assert command._page(data) == (FOLDER / "rules.md").read_text()
     assert file.exists() == ("research/rules" in PICTURES)
     if file.exists():
         assert file.read_text() == to_text(data)

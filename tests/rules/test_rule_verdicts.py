@@ -10,6 +10,7 @@ import datetime
 import itertools
 import linecache
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -662,6 +663,41 @@ def test_what_is_guarded_is_not_asked() -> None:
         lambda e: implies(e.d != 0, once(lambda b: b.n == 10 // e.d)),
     ):
         assert len(verdicts_of(condition, event, columns)) == 2
+
+
+BLAMED = [
+    # Formula; for the truth of p, q and r of an event, the parts that fail.
+    ("implies(e.q, e.p) and e.r", {"e.p": "implies(e.q, e.p)", "e.r": "e.r"}),
+    (
+        "implies(eventually(lambda b: b.q, within=0), e.p and e.r) and unless("
+        "lambda b: b.q, lambda b: b.r, within=0)",
+        {
+            "e.p and e.r": "implies(e.q, e.p and e.r)",
+            "unless(lambda b: b.q, lambda b: b.r, within=0)": "e.q or e.r",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "meanings"), BLAMED)
+def test_a_part_that_holds_is_not_to_blame(text: str, meanings: dict[str, str]) -> None:
+    """An implication whose left side fails holds, though its right side fails as well."""
+    truths = list(itertools.product((False, True), repeat=3))
+    columns: dict[str, Any] = {name: [row[at] for row in truths] for at, name in enumerate("pqr")}
+    columns["time"] = list(range(len(truths)))
+    condition = function(f"def rule(e):\n    return {text}\n", OPERATORS)
+    rule = ss.rule(event=dict.fromkeys("pqr", bool), name="tried")(condition)
+    rows = rule.run_sequential(columns, order_by="time", end=True).output.to_pylist()
+    told = {row["time"]: row["because"].strip("()") for row in rows}
+    for at, row in enumerate(truths):
+        event = SimpleNamespace(**dict(zip("pqr", row, strict=True)))
+        failed = [
+            part
+            for part, meaning in meanings.items()
+            if not eval(meaning, {"implies": lambda a, b: not a or b, "e": event})
+        ]
+        assert (at in told) == bool(failed)
+        assert at not in told or told[at] in [one.strip("()") for one in failed]
 
 
 def test_an_event_whose_key_is_null_is_dropped() -> None:
