@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 from numba.extending import lower_builtin, models, register_model
 
-from specstream.compiler.backend.instructions import Value, raise_error
+from specstream.compiler.backend.instructions import Value
 from specstream.compiler.backend.local_types import (
     DictType,
     LocalIterator,
@@ -27,7 +27,6 @@ from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.numba_types import RecordType
 from specstream.compiler.backend.overloads import Core, Meaning, also, but_of, called, of_held
 from specstream.compiler.backend.polling import poll_while
-from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.local_list_methods import delete_item, reversed_list
@@ -43,7 +42,12 @@ from specstream.compiler.library.local_tables import (
     values,
 )
 from specstream.compiler.library.method_dispatch import adding, length, method, truth, written_by
-from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
+from specstream.compiler.library.reductions import (
+    OF_AN_ARRAY,
+    contains,
+    extreme_of,
+    total_of,
+)
 
 __all__ = [
     "DictView",
@@ -484,62 +488,28 @@ set_from.rule(but_of(SetType, collect_keys))
 # ---- builtins ----
 
 
-def _totalling(zero: int | float) -> Any:
-    def total_of(values: Any) -> Any:
-        total = zero
-        for one in values:
-            total = arithmetic_add(total, one)
-        return total
-
-    return called(compiled(total_of))
-
-
-def _choosing(wins: Any) -> Any:
-    def best_of(values: Any) -> Any:
-        found = False
-        best: Any
-        for one in values:
-            if not found:
-                best = one
-                found = True
-            elif wins(one, best):
-                best = one
-        if not found:
-            raise_error(ValueError)
-        return best
-
-    return called(compiled(best_of))
-
-
-arithmetic_add = arithmetic.add
-_TOTALS = {types.int64: _totalling(0), types.float64: _totalling(0.0)}
 _WALKED = (DictView, TableType)
 
 
 def _sum(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if len(args) != 1 or not isinstance(args[0], _WALKED):
         return None
-    kind = {types.boolean: types.int64}.get(args[0].iterator_type.yield_type)
-    kind = kind or args[0].iterator_type.yield_type
-    if kind not in _TOTALS:
+    kind = args[0].iterator_type.yield_type
+    if kind not in (types.int64, types.boolean, types.float64):
         raise refuse(f"sum of {kind}: write a loop")
-    found: Meaning = _TOTALS[kind](context, args)
-    return found
+    return total_of[kind == types.float64](context, args)
 
 
-def _best(wins: Native) -> Any:
-    choose = _choosing(wins)
-
+def _extreme(name: str) -> Any:
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 1 or not isinstance(args[0], _WALKED):
             return None
-        found: Meaning = choose(context, args)
-        return found
+        return extreme_of[name](context, args)
 
     return rule
 
 
 for _kind in _WALKED:
     also(OF_AN_ARRAY["sum"], _sum, _kind)
-    also(OF_AN_ARRAY["min"], _best(arithmetic.lt), _kind)
-    also(OF_AN_ARRAY["max"], _best(arithmetic.gt), _kind)
+    also(OF_AN_ARRAY["min"], _extreme("min"), _kind)
+    also(OF_AN_ARRAY["max"], _extreme("max"), _kind)

@@ -23,7 +23,7 @@ from specstream.compiler.backend.overloads import (
     looking_for,
     of_values,
 )
-from specstream.compiler.backend.polling import poll_for
+from specstream.compiler.backend.polling import poll_in
 from specstream.compiler.language.typing_refusals import no_method, refuse, unnamed_copy
 from specstream.compiler.library.arithmetic import eq
 from specstream.compiler.library.indices import check_index
@@ -149,13 +149,13 @@ append_left = method("appendleft")
 def extended(values, given):
     """``values.extend(given)``."""
     for value in given:
-        poll_for(run_of(values))
+        poll_in(values)
         append_one(values, value)
 
 
 def _extended_left(values, given):
     for value in given:
-        poll_for(run_of(values))
+        poll_in(values)
         append_left(values, value)
 
 
@@ -221,7 +221,7 @@ def _pop_left(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 def _removed(values, value):
     for at, one in enumerate(values):
-        poll_for(run_of(values))
+        poll_in(values)
         if eq(one, value):
             delete(values, at, 1, 1)
             return
@@ -245,7 +245,7 @@ def _clear(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 def _position(values, value):
     for at, one in enumerate(values):
-        poll_for(run_of(values))
+        poll_in(values)
         if eq(one, value):
             return at
     raise_error(ValueError)
@@ -260,7 +260,7 @@ def _position_between(values, value, start, stop):
     low = clipped(values, start)
     high = clipped(values, stop)
     for at in range(low, high):
-        poll_for(run_of(values))
+        poll_in(values)
         if eq(get(values, at), value):
             return at
     raise_error(ValueError)
@@ -270,7 +270,7 @@ def _position_between(values, value, start, stop):
 def _counted(values, value):
     found = 0
     for one in values:
-        poll_for(run_of(values))
+        poll_in(values)
         if eq(one, value):
             found += 1
     return found
@@ -300,7 +300,7 @@ def _reversed(values):
     low = 0
     high = len(values) - 1
     while low < high:
-        poll_for(run_of(values))
+        poll_in(values)
         value = get(values, low)
         put(values, low, get(values, high))
         put(values, high, value)
@@ -317,13 +317,13 @@ def _rotated(values, by):
     if 2 * by > count:
         by -= count
     while by > 0:
-        poll_for(run_of(values))
+        poll_in(values)
         value = get(values, count - 1)
         delete(values, count - 1, 1, 1)
         insert(values, 0, value)
         by -= 1
     while by < 0:
-        poll_for(run_of(values))
+        poll_in(values)
         value = get(values, 0)
         delete(values, 0, 1, 1)
         insert(values, count - 1, value)
@@ -346,7 +346,7 @@ def _rotate_by(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 def _put_back(values, made):
     for at in range(len(made)):
-        poll_for(run_of(values))
+        poll_in(values)
         put(values, at, made[at])
 
 
@@ -387,7 +387,7 @@ def _sort_by_keys(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 def _part(values, first, step, count):
     made = list_new(run_of(values))
     for at in range(count):
-        poll_for(run_of(values))
+        poll_in(values)
         list_append(made, get(values, first + at * step))
     return made
 
@@ -405,7 +405,7 @@ def _replaced(values, first, step, count, given):
     if len(other) < count:
         delete(values, first + len(other), 1, count - len(other))
     for at in range(len(other)):
-        poll_for(run_of(values))
+        poll_in(values)
         if at < count:
             put(values, first + at * step, other[at])
         else:
