@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 
 from specstream._native import lib
 from specstream.compiler.backend.instructions import BIT, F64, I32, I64, POINTER, Value
@@ -51,6 +51,7 @@ from specstream.compiler.library.local_lists import (
     element_of,
     list_append,
     list_new,
+    list_walk,
     same_elements,
 )
 from specstream.compiler.library.method_dispatch import adding, written_by
@@ -139,42 +140,38 @@ def _ordered(element: types.Type, what: str) -> None:
         raise refuse(f"{what} of {element}, which has no order: sort by a number, with key=")
 
 
-def _sort(head: List, keys: Value, backwards: Value) -> None:
-    head.fault_if(head.call("ss_list_has_nan", BIT, keys), ValueError)
-    flag = head.builder.zext(backwards, I32)
-    head.leave_unless(head.call("ss_list_sort", BIT, head.pointer, keys, flag))
+def _sorting(what: str, args: Sequence[types.Type], result: types.Type) -> Meaning:
+    """Sorts a list in place: (list, backwards), and maybe another list, of the keys to sort by."""
+    of, backwards, *by = args
+    keys = by[0] if by else of
+    assert isinstance(keys, ListType)
+    _ordered(keys.element, what)
+    _flag(backwards)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        order = args[2] if by else head.pointer
+        head.fault_if(head.call("ss_list_has_nan", BIT, order), ValueError)
+        flag = head.builder.zext(args[1], I32)
+        head.leave_unless(head.call("ss_list_sort", BIT, head.pointer, order, flag))
+        return None if result == types.none else head.pointer
+
+    return _meaning(result, (of, types.boolean, *by), write)
 
 
 @list_sorted.rule
 def _sorted(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """Sorts a list in place, and is that list: (list, backwards)."""
-    of, backwards = args
-    if not isinstance(of, ListType):
-        return None
-    _ordered(of.element, "a sort")
-    _flag(backwards)
-
-    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        _sort(head, head.pointer, args[1])
-        return head.pointer
-
-    return _meaning(resolved(of), (of, types.boolean), write)
+    """Sorts a list in place, and is that list."""
+    of = args[0]
+    return _sorting("a sort", args, resolved(of)) if isinstance(of, ListType) else None
 
 
 @list_sorted_by.rule
 def _sorted_by(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """Likewise by the elements of another list: (list, backwards, keys)."""
-    of, backwards, keys = args
+    """Likewise by the elements of another list."""
+    of, _, keys = args
     if not isinstance(of, ListType) or not isinstance(keys, ListType):
         return None
-    _ordered(keys.element, "a sort by keys")
-    _flag(backwards)
-
-    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        _sort(head, args[2], args[1])
-        return head.pointer
-
-    return _meaning(resolved(of), (of, types.boolean, keys), write)
+    return _sorting("a sort by keys", args, resolved(of))
 
 
 def _flag(given: types.Type) -> None:
@@ -183,15 +180,9 @@ def _flag(given: types.Type) -> None:
 
 
 @_method("sort", added=1)
-def _sort_in_place(of: ListType, backwards: types.Type) -> Meaning:
+def _sort_in_place(*args: types.Type) -> Meaning:
     """The rewriting always says whether backwards."""
-    _ordered(of.element, "a sort")
-    _flag(backwards)
-
-    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        _sort(head, head.pointer, args[1])
-
-    return _meaning(types.none, (of, types.boolean), write)
+    return _sorting("a sort", args, types.none)
 
 
 nothing = Core("nothing", "it takes one value")
@@ -396,16 +387,11 @@ def _reversed(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return None
     walk = LocalIterator(resolved(of), "reversed", known(of.element, "a list"))
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        head = List(context, builder, sig.args[0], args[0])
-        made = cgutils.create_struct_proxy(walk)(context, builder)
-        made.walked = args[0]
-        last = builder.sub(head.count(), I64(1))
-        made.next = cgutils.alloca_once_value(builder, last)
-        made.changes = I64(0)
-        return made._getvalue()
-
-    return walk, args, code
+    return (
+        walk,
+        args,
+        lambda context, builder, sig, args: list_walk(context, builder, walk, args[0]),
+    )
 
 
 reversed_list = Core("reversed", "reversed takes a list: write reversed(list(x))")

@@ -50,6 +50,7 @@ __all__ = [
     "list_append",
     "list_new",
     "list_of",
+    "list_walk",
 ]
 
 
@@ -276,9 +277,17 @@ def _list_as_argument(context: Any, args: Sequence[types.Type]) -> Meaning | Non
 
 @lower_builtin("getiter", ListType)
 def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-    made.walked = args[0]
-    made.next = cgutils.alloca_once_value(builder, I64(0))
+    return list_walk(context, builder, sig.return_type, args[0])
+
+
+def list_walk(context: Any, builder: Any, of: LocalIterator, pointer: Value) -> Value:
+    """A walk through a local list that begins."""
+    first = I64(0)
+    if of.walk == "reversed":
+        first = builder.sub(List(context, builder, of.walked, pointer).count(), I64(1))
+    made = cgutils.create_struct_proxy(of)(context, builder)
+    made.walked = pointer
+    made.next = cgutils.alloca_once_value(builder, first)
     made.changes = I64(0)
     return made._getvalue()
 
@@ -291,28 +300,17 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
 
 
 def _next_item(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
-    """It sees what is appended meanwhile, as Python's."""
-    head = List(context, builder, of.walked, iterator.walked)
-    at = builder.load(iterator.next)
-    more = builder.icmp_unsigned("<", at, head.count())
-    result.set_valid(more)
-    with builder.if_then(more):
-        builder.store(builder.add(at, I64(1)), iterator.next)
-        result.yield_(head.get(at))
-
-
-def _next_item_backwards(
-    context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any
-) -> None:
-    """The next item of ``reversed(x)`` of a local list; ends where it has become too short."""
+    """It sees what is appended meanwhile, as Python's; backwards it ends where the list has become
+    too short."""
     head = List(context, builder, of.walked, iterator.walked)
     at = builder.load(iterator.next)
     more = builder.icmp_unsigned("<", at, head.count())  # -1 is the largest
     result.set_valid(more)
     with builder.if_then(more):
-        builder.store(builder.sub(at, I64(1)), iterator.next)
+        step = I64(-1 if of.walk == "reversed" else 1)
+        builder.store(builder.add(at, step), iterator.next)
         result.yield_(head.get(at))
 
 
-STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_item_backwards}
+STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_item}
 """One step of an iterator, by how it goes."""

@@ -28,7 +28,7 @@ from specstream.compiler.backend.numba_types import RecordType
 from specstream.compiler.backend.overloads import Core, Meaning, also, but_of, called, of_held
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.language.typing_refusals import refuse
-from specstream.compiler.library import arithmetic, conversions
+from specstream.compiler.library import arithmetic
 from specstream.compiler.library.local_list_methods import delete_item, reversed_list
 from specstream.compiler.library.local_tables import (
     Table,
@@ -41,7 +41,7 @@ from specstream.compiler.library.local_tables import (
     table_of,
     values,
 )
-from specstream.compiler.library.method_dispatch import adding, length, method, truth, written_by
+from specstream.compiler.library.method_dispatch import adding, method, sized, written_by
 from specstream.compiler.library.reductions import (
     OF_AN_ARRAY,
     contains,
@@ -53,27 +53,14 @@ __all__ = [
     "DictView",
     "collect_keys",
     "collect_pairs",
-    "copied_table",
     "dict_from",
     "get_or_none",
-    "is_null",
     "last_entry",
     "same_tables",
     "set_from",
 ]
 
 _meaning = written_by(table_of)
-
-
-def _phi(builder: Any, cases: list[tuple[Value, Any]]) -> Value:
-    phi = builder.phi(cases[0][0].type)
-    for value, block in cases:
-        phi.add_incoming(value, block)
-    return phi
-
-
-def is_null(table: Table, entry: Value) -> Value:
-    return table.is_null(entry)
 
 
 # ---- of both ----
@@ -89,11 +76,7 @@ def _clear(of: TableType) -> Meaning:
 
 @adding(TableType, "copy")
 def _copy(of: TableType) -> Meaning:
-    return _meaning(own(of), (of,), lambda table, sig, args: copied_table(table))
-
-
-def copied_table(table: Table) -> Value:
-    return table.copied()
+    return _meaning(own(of), (of,), lambda table, sig, args: table.copied())
 
 
 @of_held
@@ -103,16 +86,13 @@ def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return None
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        return table.builder.not_(is_null(table, table.find(args[0])))
+        return table.builder.not_(table.is_null(table.find(args[0])))
 
     return _meaning(types.boolean, (keys(of, key), of), write, of=1)
 
 
-also(len, length(TableType, _meaning), TableType)
-also(bool, truth(TableType, _meaning, False), TableType)
+sized(TableType, _meaning)
 also(contains, _contains, types.Any, TableType)
-arithmetic.not_.rule(truth(TableType, _meaning, True))
-conversions.bool_.rule(truth(TableType, _meaning, False))
 
 
 # ---- dicts ----
@@ -143,32 +123,30 @@ def get_or_none(
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         context, builder = table.context, table.builder
-        entry = table.find(args[1])
-        cases = []
-        with builder.if_else(is_null(table, entry)) as (missing, there):
-            with missing:
-                cases.append((context.make_optional_none(builder, result.type), builder.block))
-            with there:
-                value = give(table, entry)
-                made = context.make_optional_value(builder, result.type, value)
-                cases.append((made, builder.block))
-        return _phi(builder, cases)
+
+        def optional(table: Table, entry: Value) -> Value:
+            return context.make_optional_value(builder, result.type, give(table, entry))
+
+        none = context.make_optional_none(builder, result.type)
+        return _value_or(table, table.find(args[1]), none, optional)
 
     given = (of, keys(of, key), *default)
     return _meaning(result, given, write)
 
 
-def _value_or(table: Table, entry: Value, default: Value) -> Value:
-    """The value of an entry, or another where it is null."""
+def _value_or(table: Table, entry: Value, default: Value, give: Any = _value) -> Value:
+    """What an entry gives, or something else where it is null."""
     builder = table.builder
-    cases = []
-    with builder.if_else(is_null(table, entry)) as (missing, there):
+    with builder.if_else(table.is_null(entry)) as (missing, there):
         with missing:
-            cases.append((default, builder.block))
+            nowhere = builder.block
         with there:
-            value = table.value_of(entry)
-            cases.append((value, builder.block))
-    return _phi(builder, cases)
+            value = give(table, entry)
+            somewhere = builder.block
+    found = builder.phi(value.type)
+    found.add_incoming(default, nowhere)
+    found.add_incoming(value, somewhere)
+    return found
 
 
 @adding(DictType, "setdefault")
@@ -201,19 +179,10 @@ def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        missing = is_null(table, entry)
-        if not default:
-            table.fault_if_missing(entry, args[1])
-            return _taken(table, entry)
-        builder = table.builder
-        cases = []
-        with builder.if_else(missing) as (absent, there):
-            with absent:
-                cases.append((args[2], builder.block))
-            with there:
-                found = _taken(table, entry)
-                cases.append((found, builder.block))
-        return _phi(builder, cases)
+        if default:
+            return _value_or(table, entry, args[2], _taken)
+        table.fault_if_missing(entry, args[1])
+        return _taken(table, entry)
 
     return _meaning(value, (of, *taken), write)
 
@@ -241,7 +210,7 @@ def _popitem(of: DictType) -> Meaning:
 
 def last_entry(table: Table) -> Value:
     entry = table.last()
-    table.fault_if(is_null(table, entry), KeyError)
+    table.fault_if(table.is_null(entry), KeyError)
     return entry
 
 
@@ -413,25 +382,21 @@ def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not isinstance(of, DictView):
         return None
     if of.walk == "values":
-        found: Meaning = _AMONG(context, args)
-        return found
-    if of.walk == "pairs":
-        if not isinstance(key, types.BaseTuple) or len(key) != 2:
-            raise refuse(f"items() holds pairs, not {key}: write (key, value) in d.items()")
-        table = resolved(of.table)
-        result, (pair, _), write = _PAIR_AMONG(context, (key, table))
-        return (
-            result,
-            (pair, of),
-            lambda context, builder, sig, args: write(context, builder, result(pair, table), args),
-        )
-    table = of.table
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        head = table_of(context, builder, table, args[1])
-        return builder.not_(is_null(head, head.find(args[0])))
-
-    return types.boolean, (keys(table, key), of), code
+        return _AMONG(context, args)
+    is_pair = isinstance(key, types.BaseTuple) and len(key) == 2
+    if of.walk == "pairs" and not is_pair:
+        raise refuse(f"items() holds pairs, not {key}: write (key, value) in d.items()")
+    table = resolved(of.table)
+    rule = _PAIR_AMONG if of.walk == "pairs" else _contains
+    found = rule(context, (key, table))
+    assert found is not None
+    result, (sought, _), write = found
+    taken = result(sought, table)
+    return (
+        result,
+        (sought, of),
+        lambda context, builder, sig, args: write(context, builder, taken, args),
+    )
 
 
 def _no_set(context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -457,7 +422,7 @@ def _copying(kind: type[TableType]) -> Any:
         of = args[1]
         if not isinstance(of, kind):
             return None
-        return _meaning(own(of), args, lambda table, sig, args: copied_table(table), of=1)
+        return _meaning(own(of), args, lambda table, sig, args: table.copied(), of=1)
 
     return rule
 

@@ -21,10 +21,9 @@ from numba.extending import intrinsic
 from specstream.compiler.backend.instructions import I64, Value
 from specstream.compiler.backend.local_types import ListType, takes
 from specstream.compiler.backend.numba_types import RunType
-from specstream.compiler.backend.overloads import Core, Meaning, also
-from specstream.compiler.library import arithmetic, conversions
+from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.library.local_lists import List, element_of
-from specstream.compiler.library.method_dispatch import length, truth, written_by
+from specstream.compiler.library.method_dispatch import sized, written_by
 from specstream.compiler.library.state_sequence_types import SequenceType, stored
 from specstream.compiler.library.state_sequences import Elements
 
@@ -155,7 +154,4 @@ def run_of_either(typing_context: Any, left: Any, right: Any) -> Any:
 
 
 for _kind in SEQUENCES:
-    also(len, length(_kind, meaning), _kind)
-    also(bool, truth(_kind, meaning, False), _kind)
-arithmetic.not_.rule(truth(SEQUENCES, meaning, True))
-conversions.bool_.rule(truth(SEQUENCES, meaning, False))
+    sized(_kind, meaning)
