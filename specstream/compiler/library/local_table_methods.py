@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 from numba.extending import lower_builtin, models, register_model
 
-from specstream.compiler.backend.instructions import Value
+from specstream.compiler.backend.instructions import Value, raise_error
 from specstream.compiler.backend.local_types import (
     DictType,
     LocalIterator,
@@ -27,6 +27,7 @@ from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.numba_types import RecordType
 from specstream.compiler.backend.overloads import Core, Meaning, also, but_of, called, of_held
 from specstream.compiler.backend.polling import poll_while
+from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic
 from specstream.compiler.library.local_list_methods import delete_item, reversed_list
@@ -44,8 +45,8 @@ from specstream.compiler.library.local_tables import (
 from specstream.compiler.library.method_dispatch import adding, method, sized, written_by
 from specstream.compiler.library.reductions import (
     OF_AN_ARRAY,
+    among,
     contains,
-    extreme_of,
     total_of,
 )
 
@@ -358,13 +359,6 @@ def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.int64, args, code
 
 
-def _among(value: Any, values: Any) -> Any:
-    for one in values:  # noqa: SIM110 - Numba has no any() of a generator
-        if arithmetic_eq(one, value):
-            return True
-    return False
-
-
 def _pair_among(pair: Any, of: Any) -> Any:
     key, value = pair
     if not contains(key, of):
@@ -373,7 +367,7 @@ def _pair_among(pair: Any, of: Any) -> Any:
 
 
 arithmetic_eq = arithmetic.eq
-_AMONG, _PAIR_AMONG = called(compiled(_among)), called(compiled(_pair_among))
+_PAIR_AMONG = called(compiled(_pair_among))
 
 
 @of_held
@@ -382,7 +376,7 @@ def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not isinstance(of, DictView):
         return None
     if of.walk == "values":
-        return _AMONG(context, args)
+        return among(context, args)
     is_pair = isinstance(key, types.BaseTuple) and len(key) == 2
     if of.walk == "pairs" and not is_pair:
         raise refuse(f"items() holds pairs, not {key}: write (key, value) in d.items()")
@@ -465,16 +459,36 @@ def _sum(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return total_of[kind == types.float64](context, args)
 
 
-def _extreme(name: str) -> Any:
+def _choosing(wins: Any) -> Any:
+    def best_of(values: Any) -> Any:
+        found = False
+        best: Any
+        for one in values:
+            if not found:
+                best = one
+                found = True
+            elif wins(one, best):
+                best = one
+        if not found:
+            raise_error(ValueError)
+        return best
+
+    return called(compiled(best_of))
+
+
+def _extreme(wins: Native) -> Any:
+    choose = _choosing(wins)
+
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 1 or not isinstance(args[0], _WALKED):
             return None
-        return extreme_of[name](context, args)
+        found: Meaning = choose(context, args)
+        return found
 
     return rule
 
 
 for _kind in _WALKED:
     also(OF_AN_ARRAY["sum"], _sum, _kind)
-    also(OF_AN_ARRAY["min"], _extreme("min"), _kind)
-    also(OF_AN_ARRAY["max"], _extreme("max"), _kind)
+    also(OF_AN_ARRAY["min"], _extreme(arithmetic.lt), _kind)
+    also(OF_AN_ARRAY["max"], _extreme(arithmetic.gt), _kind)

@@ -1,6 +1,6 @@
 """What reads all elements: ``min``, ``max``, ``sum`` and ``in`` of an array, in Numba's terms.
 
-The first three of containers are here as well, in plain Python over what a loop gives. Local lists
+The last two of containers are here as well, in plain Python over what a loop gives. Local lists
 have theirs in C (:mod:`specstream.compiler.library.local_list_methods`).
 """
 
@@ -29,10 +29,10 @@ from specstream.compiler.backend.overloads import Rule, called
 from specstream.compiler.backend.polling import poll_in
 from specstream.compiler.language.text import TextType
 from specstream.compiler.language.typing_refusals import no_letters, refuse
-from specstream.compiler.library.arithmetic import add, eq, gt, lt
+from specstream.compiler.library.arithmetic import add, eq
 from specstream.compiler.library.array_views import read_whole
 
-__all__ = ["OF_AN_ARRAY", "contains", "extreme_of", "total_of"]
+__all__ = ["OF_AN_ARRAY", "among", "contains", "total_of"]
 
 
 def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
@@ -155,24 +155,15 @@ def _totalling(zero: int | float) -> Rule:
     return called(compiled(total_of, apart=True))
 
 
-def _choosing(wins: Any) -> Rule:
-    def best_of(values):
-        found = False
-        best: Any
-        for one in values:
-            poll_in(values)
-            if not found:
-                best = one
-                found = True
-            elif wins(one, best):
-                best = one
-        if not found:
-            raise_error(ValueError)
-        return best
-
-    return called(compiled(best_of, apart=True))
+def _among(value, values):
+    for one in values:
+        poll_in(values)
+        if eq(one, value):
+            return True
+    return False
 
 
+among = called(compiled(_among, apart=True))
+"""The rule for ``in``."""
 total_of: tuple[Rule, Rule] = _totalling(0), _totalling(0.0)
 """The rule for ``sum`` of integers, and of floats."""
-extreme_of: dict[str, Rule] = {"min": _choosing(lt), "max": _choosing(gt)}

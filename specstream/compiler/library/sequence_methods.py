@@ -34,7 +34,7 @@ from specstream.compiler.library.indices import check_index, index_type
 from specstream.compiler.library.local_list_methods import list_from, list_sorted, list_sorted_by
 from specstream.compiler.library.local_lists import List, element_of, list_append, list_new
 from specstream.compiler.library.method_dispatch import method, not_found, record_of
-from specstream.compiler.library.reductions import contains
+from specstream.compiler.library.reductions import among, contains
 from specstream.compiler.library.sequence_indexing import part_of, replace_part
 from specstream.compiler.library.sequence_primitives import (
     SEQUENCES,
@@ -296,10 +296,12 @@ def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return None
     if value == types.none and isinstance(of, SequenceType):  # no element is None
         return types.boolean, args, lambda context, builder, sig, args: BIT(0)
-    result, taken, seek = _find(context, (of, value))
+    if isinstance(of, SequenceType):
+        return among(context, args)
+    _, taken, seek = _find(context, (of, value))
 
     def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
-        at = seek(context, builder, result(*taken), args[::-1])
+        at = seek(context, builder, types.int64(*taken), args[::-1])
         return builder.icmp_signed(">=", at, I64(0))
 
     return types.boolean, taken[::-1], code

@@ -15,7 +15,7 @@ from typing import Any
 from numba.core import types
 from numba.core.typing.templates import signature
 
-from specstream.compiler.backend.instructions import Value
+from specstream.compiler.backend.instructions import Value, raise_error
 from specstream.compiler.backend.local_types import ListType, LocalType
 from specstream.compiler.backend.none_types import may_be_none, present
 from specstream.compiler.backend.numba_pipeline import compiled
@@ -28,22 +28,22 @@ from specstream.compiler.backend.overloads import (
     meaning_of,
     resolved_call,
 )
-from specstream.compiler.backend.polling import poll_for
+from specstream.compiler.backend.polling import poll_for, poll_in
 from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, array_methods
-from specstream.compiler.library.arithmetic import eq, mul
+from specstream.compiler.library.arithmetic import eq, gt, lt, mul
 from specstream.compiler.library.item_assignment import SET_ITEM, set_item
 from specstream.compiler.library.local_list_methods import as_list, list_from
 from specstream.compiler.library.method_dispatch import method
 from specstream.compiler.library.reductions import (
     OF_AN_ARRAY,
-    extreme_of,
     total_of,
 )
 from specstream.compiler.library.row_assignment import assigned
 from specstream.compiler.library.sequence_methods import extended
 from specstream.compiler.library.sequence_primitives import (
+    get,
     run_of,
     run_of_either,
 )
@@ -256,6 +256,23 @@ SET_ITEM.append(_for_state_sequences(assigned))
 # ---- builtins ----
 
 
+def _extreme(wins):
+    def extreme_of(values):
+        if len(values) == 0:
+            raise_error(ValueError)
+        found = get(values, 0)
+        for one in values:
+            poll_in(values)
+            if wins(one, found):
+                found = one
+        return found
+
+    return called(compiled(extreme_of, apart=True))
+
+
+_EXTREMES: dict[str, Rule] = {"min": _extreme(lt), "max": _extreme(gt)}
+
+
 def _builtin(name: str) -> Any:
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 1 or not isinstance(args[0], SequenceType):
@@ -263,7 +280,7 @@ def _builtin(name: str) -> Any:
         (of,) = args
         if name != "sum":
             ordered(of, f"{name} of")
-            return extreme_of[name](context, args)
+            return _EXTREMES[name](context, args)
         if scalar_kind(of.element) is None:
             raise refuse(
                 f"sum of state.{of.field.name}, which holds {of.container.value}; write a loop"
