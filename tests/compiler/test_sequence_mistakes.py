@@ -64,6 +64,12 @@ def a_tuple_of_other_parts(state, event, emit):
     state.rows[0] = (event.name, 0.5)
 
 
+@refused("index takes 1 to 3 value(s) here", "see Python's")
+def nothing_to_look_for(state, event, emit):
+    values = [event.a]
+    state.x = float(values.index())
+
+
 @refused("field 'xs' holds float and gets None", "leave it out")
 def none(state, event, emit):
     state.xs.append(None)

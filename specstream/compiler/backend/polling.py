@@ -15,10 +15,11 @@ from specstream.compiler.backend.numba_types import (
     BOOSTED,
     SPECULATIVE,
     VARIANTS,
+    ContainerType,
     RunType,
 )
 
-__all__ = ["goes_on", "poll_for", "poll_while"]
+__all__ = ["goes_on", "poll_for", "poll_in", "poll_while"]
 
 
 def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
@@ -48,6 +49,21 @@ poll_while = _poll(
     (*VARIANTS, BOOSTED),
     "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
 )
+
+
+@intrinsic
+def poll_in(typing_context: Any, values: types.Type) -> Any:
+    """``poll_for`` in a loop over a container, where that is one of the state.
+
+    What the event has made itself is as long as it has made it.
+    """
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        if isinstance(values, ContainerType) and values.state.variant in (*SPECULATIVE, BOOSTED):
+            Run(context, builder, args[0]).poll()
+        return context.get_dummy_value()
+
+    return types.void(values), code
 
 
 @intrinsic

@@ -62,7 +62,7 @@ class _Listed:
         self.shape = [run.count()]
 
     def load(self, indices: Sequence[Value]) -> Value:
-        return self.run.load(indices[0])
+        return self.run.get(indices[0])
 
 
 Elements = Window | _Listed
@@ -451,7 +451,7 @@ def _elements(of: types.Type) -> tuple[types.Type, Any] | None:
         def through_list(context: Any, builder: Any, value: Value, do: Each) -> None:
             head = List(context, builder, of, value)
             with cgutils.for_range(builder, head.count(), intp=I64) as loop:
-                do(head.load(loop.index))
+                do(head.get(loop.index))
 
         return element, through_list
     return None

@@ -9,14 +9,12 @@ is C's (``local_list.c``).
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.imputils import RefType, iternext_impl
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
 from specstream._native import ffi
@@ -39,11 +37,9 @@ from specstream.compiler.backend.local_types import (
 )
 from specstream.compiler.backend.numba_types import RunType
 from specstream.compiler.backend.overloads import Core, Meaning
-from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.typing_refusals import refuse
-from specstream.compiler.library.indices import Indexed, check_index
-from specstream.compiler.library.item_assignment import SET_ITEM
+from specstream.compiler.library.indices import Indexed
 from specstream.compiler.library.method_dispatch import method
 
 __all__ = [
@@ -54,7 +50,11 @@ __all__ = [
     "list_append",
     "list_new",
     "list_of",
+    "list_walk",
 ]
+
+
+_VOID = ir.VoidType()
 
 
 class Head(Instructions):
@@ -125,10 +125,10 @@ class List(Indexed, Head):
         words = self.member("words", I64.as_pointer())
         return self.builder.gep(words, [self.builder.mul(at, I64(self.width))], inbounds=True)
 
-    def load(self, at: Value) -> Value:
+    def get(self, at: Value) -> Value:
         return unpack(self, self.element, self.words_at(self.address(at), self.width))
 
-    def store(self, at: Value, value: Value) -> None:
+    def put(self, at: Value, value: Value) -> None:
         self.put_words(self.address(at), pack(self, self.element, value))
 
     def packed(self, value: Value) -> Value:
@@ -144,6 +144,35 @@ class List(Indexed, Head):
             self.leave_unless(self.call("ss_list_reserve", BIT, self.pointer, self.kinds, I64(1)))
         self.put_words(self.address(count), words)
         builder.store(builder.add(count, I64(1)), self.member_address("count"))
+
+    def insert(self, at: Value, value: Value) -> None:
+        gap = self.call("ss_list_gap", I64.as_pointer(), self.pointer, self.kinds, at)
+        self.leave_if_null(gap)
+        self.put(at, value)
+
+    def take_last(self) -> Value:
+        last = self.position(I64(-1), types.int64)
+        self.builder.store(last, self.member_address("count"))
+        return self.get(last)
+
+    def delete(self, first: Value, step: Value, length: Value) -> None:
+        self.call("ss_list_delete", _VOID, self.pointer, first, step, length)
+
+    def find(self, value: Value, first: Value, last: Value) -> Value:
+        """The position of an equal element, or -1."""
+        packed = self.packed(value)
+        return self.call("ss_list_find", I64, self.pointer, self.kinds, packed, first, last)
+
+    def clear(self) -> None:
+        self.builder.store(I64(0), self.member_address("count"))
+
+    def replace(self, first: Value, step: Value, length: Value, by: List) -> None:
+        builder = self.builder
+        apart = builder.icmp_signed("!=", step, I64(1))
+        differ = builder.icmp_unsigned("!=", length, by.count())
+        self.fault_if(builder.and_(apart, differ), ValueError)
+        part = (self.pointer, first, step, length, by.pointer)
+        self.leave_unless(self.call("ss_list_replace", BIT, *part))
 
     def part(self, first: Value, step: Value, length: Value) -> Value:
         made = self.call("ss_list_part", POINTER, self.pointer, first, step, length)
@@ -190,7 +219,7 @@ def _of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         pointer = head.call("ss_list_new", POINTER, args[0], new.kinds, length)
         new.pointer = head.leave_if_null(pointer)
         for at, value in enumerate(args[1:]):
-            new.store(I64(at), value)
+            new.put(I64(at), value)
         builder.store(length, new.member_address("count"))
         return new.pointer
 
@@ -217,22 +246,9 @@ def _empty_as_annotated(context: Any, args: Sequence[types.Type]) -> Meaning | N
     return made, args, code
 
 
-# ---- changing one ----
+# ---- what other files ask for ----
 
 list_append = method("append")
-
-
-@list_append.rule
-def _append(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    if len(args) != 2 or not isinstance(args[0], ListType):
-        return None
-    element = takes(args[0], args[1])
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        List(context, builder, sig.args[0], args[0]).append(args[1])
-        return context.get_dummy_value()
-
-    return types.none, (args[0], element), code
 
 
 def same_elements(left: types.Type, right: types.Type) -> types.Type:
@@ -256,80 +272,22 @@ def _list_as_argument(context: Any, args: Sequence[types.Type]) -> Meaning | Non
     return given, (given,), lambda context, builder, sig, args: args[0]
 
 
-# ---- items ----
-
-
-@infer_global(operator.getitem)
-class _Item(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        of, index = args
-        if not isinstance(of, ListType):
-            return None
-        index = types.unliteral(index)
-        if isinstance(index, types.SliceType):
-            return signature(own(of), of, index)
-        check_index(index)
-        return signature(element_of(of), of, index)
-
-
-@lower_builtin(operator.getitem, ListType, types.Any)
-def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    head = List(context, builder, sig.args[0], args[0])
-    if isinstance(sig.args[1], types.SliceType):
-        return head.part(*head.selected(sig.args[1], args[1]))
-    return head.load(head.position(args[1], sig.args[1], NO_ITEM))
-
-
-@SET_ITEM.append
-def _set_list_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """Sets an item of a local list, ``x[i] = value``; or a slice, to what is in a list.
-
-    The value comes first.
-    """
-    value, of, index = args
-    if not isinstance(of, ListType):
-        return None
-    index = types.unliteral(index)
-    if isinstance(index, types.SliceType):
-        return _replacing(value, of, index)
-    check_index(index)
-    element = takes(of, value)
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        head = List(context, builder, sig.args[1], args[1])
-        head.store(head.position(args[2], sig.args[2]), args[0])
-        return context.get_dummy_value()
-
-    return types.void, (element, of, index), code
-
-
-def _replacing(value: types.Type, of: ListType, index: types.Type) -> Meaning:
-    if not isinstance(value, ListType):
-        raise refuse(f"a slice of a list gets {value}: assign a list, such as list(...)")
-    same_elements(of, value)
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        head = List(context, builder, sig.args[1], args[1])
-        first, step, length = head.selected(sig.args[2], args[2])
-        if sig.args[2].has_step:
-            other = List(context, builder, sig.args[0], args[0])
-            is_other = builder.icmp_unsigned("!=", length, other.count())
-            apart = builder.icmp_signed("!=", step, I64(1))
-            head.fault_if(builder.and_(apart, is_other), ValueError)
-        head.leave_unless(head.call("ss_list_replace", BIT, args[1], first, step, length, args[0]))
-        return context.get_dummy_value()
-
-    return types.void, (value, of, index), code
-
-
 # ---- going through one ----
 
 
 @lower_builtin("getiter", ListType)
 def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-    made.walked = args[0]
-    made.next = cgutils.alloca_once_value(builder, I64(0))
+    return list_walk(context, builder, sig.return_type, args[0])
+
+
+def list_walk(context: Any, builder: Any, of: LocalIterator, pointer: Value) -> Value:
+    """A walk through a local list that begins."""
+    first = I64(0)
+    if of.walk == "reversed":
+        first = builder.sub(List(context, builder, of.walked, pointer).count(), I64(1))
+    made = cgutils.create_struct_proxy(of)(context, builder)
+    made.walked = pointer
+    made.next = cgutils.alloca_once_value(builder, first)
     made.changes = I64(0)
     return made._getvalue()
 
@@ -342,28 +300,17 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
 
 
 def _next_item(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
-    """It sees what is appended meanwhile, as Python's."""
-    head = List(context, builder, of.walked, iterator.walked)
-    at = builder.load(iterator.next)
-    more = builder.icmp_unsigned("<", at, head.count())
-    result.set_valid(more)
-    with builder.if_then(more):
-        builder.store(builder.add(at, I64(1)), iterator.next)
-        result.yield_(head.load(at))
-
-
-def _next_item_backwards(
-    context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any
-) -> None:
-    """The next item of ``reversed(x)`` of a local list; ends where it has become too short."""
+    """It sees what is appended meanwhile, as Python's; backwards it ends where the list has become
+    too short."""
     head = List(context, builder, of.walked, iterator.walked)
     at = builder.load(iterator.next)
     more = builder.icmp_unsigned("<", at, head.count())  # -1 is the largest
     result.set_valid(more)
     with builder.if_then(more):
-        builder.store(builder.sub(at, I64(1)), iterator.next)
-        result.yield_(head.load(at))
+        step = I64(-1 if of.walk == "reversed" else 1)
+        builder.store(builder.add(at, step), iterator.next)
+        result.yield_(head.get(at))
 
 
-STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_item_backwards}
+STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_item}
 """One step of an iterator, by how it goes."""

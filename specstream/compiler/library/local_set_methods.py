@@ -26,8 +26,6 @@ from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic
 from specstream.compiler.library.local_table_methods import (
     collect_keys,
-    copied_table,
-    is_null,
     last_entry,
     same_tables,
 )
@@ -45,7 +43,7 @@ _meaning = written_by(table_of)
 def _discard(of: SetType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        there = table.builder.not_(is_null(table, entry))
+        there = table.builder.not_(table.is_null(entry))
         with table.builder.if_then(there):
             table.remove(entry)
 
@@ -101,7 +99,7 @@ def _of_several(rule: Any, is_method: bool) -> Any:
         if not steps:
             made = types.none if is_method else own(of)
             return _meaning(
-                made, args, lambda table, sig, args: None if is_method else copied_table(table)
+                made, args, lambda table, sig, args: None if is_method else table.copied()
             )
 
         def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
@@ -133,7 +131,7 @@ def _combined(operation: int, what: str) -> Any:
 
         def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
             if is_union:
-                pointer = copied_table(table)
+                pointer = table.copied()
                 _, right = _own(table, sig, args)
                 table.leave_unless(table.call("ss_table_update", BIT, pointer, right))
                 return pointer

@@ -29,7 +29,7 @@ from specstream.compiler.backend.overloads import Core, Meaning, also, but_of, c
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.typing_refusals import refuse
-from specstream.compiler.library import arithmetic, conversions
+from specstream.compiler.library import arithmetic
 from specstream.compiler.library.local_list_methods import delete_item, reversed_list
 from specstream.compiler.library.local_tables import (
     Table,
@@ -42,34 +42,26 @@ from specstream.compiler.library.local_tables import (
     table_of,
     values,
 )
-from specstream.compiler.library.method_dispatch import adding, length, method, truth, written_by
-from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
+from specstream.compiler.library.method_dispatch import adding, method, sized, written_by
+from specstream.compiler.library.reductions import (
+    OF_AN_ARRAY,
+    among,
+    contains,
+    total_of,
+)
 
 __all__ = [
     "DictView",
     "collect_keys",
     "collect_pairs",
-    "copied_table",
     "dict_from",
     "get_or_none",
-    "is_null",
     "last_entry",
     "same_tables",
     "set_from",
 ]
 
 _meaning = written_by(table_of)
-
-
-def _phi(builder: Any, cases: list[tuple[Value, Any]]) -> Value:
-    phi = builder.phi(cases[0][0].type)
-    for value, block in cases:
-        phi.add_incoming(value, block)
-    return phi
-
-
-def is_null(table: Table, entry: Value) -> Value:
-    return table.is_null(entry)
 
 
 # ---- of both ----
@@ -85,11 +77,7 @@ def _clear(of: TableType) -> Meaning:
 
 @adding(TableType, "copy")
 def _copy(of: TableType) -> Meaning:
-    return _meaning(own(of), (of,), lambda table, sig, args: copied_table(table))
-
-
-def copied_table(table: Table) -> Value:
-    return table.copied()
+    return _meaning(own(of), (of,), lambda table, sig, args: table.copied())
 
 
 @of_held
@@ -99,16 +87,13 @@ def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return None
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        return table.builder.not_(is_null(table, table.find(args[0])))
+        return table.builder.not_(table.is_null(table.find(args[0])))
 
     return _meaning(types.boolean, (keys(of, key), of), write, of=1)
 
 
-also(len, length(TableType, _meaning), TableType)
-also(bool, truth(TableType, _meaning, False), TableType)
+sized(TableType, _meaning)
 also(contains, _contains, types.Any, TableType)
-arithmetic.not_.rule(truth(TableType, _meaning, True))
-conversions.bool_.rule(truth(TableType, _meaning, False))
 
 
 # ---- dicts ----
@@ -139,32 +124,30 @@ def get_or_none(
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         context, builder = table.context, table.builder
-        entry = table.find(args[1])
-        cases = []
-        with builder.if_else(is_null(table, entry)) as (missing, there):
-            with missing:
-                cases.append((context.make_optional_none(builder, result.type), builder.block))
-            with there:
-                value = give(table, entry)
-                made = context.make_optional_value(builder, result.type, value)
-                cases.append((made, builder.block))
-        return _phi(builder, cases)
+
+        def optional(table: Table, entry: Value) -> Value:
+            return context.make_optional_value(builder, result.type, give(table, entry))
+
+        none = context.make_optional_none(builder, result.type)
+        return _value_or(table, table.find(args[1]), none, optional)
 
     given = (of, keys(of, key), *default)
     return _meaning(result, given, write)
 
 
-def _value_or(table: Table, entry: Value, default: Value) -> Value:
-    """The value of an entry, or another where it is null."""
+def _value_or(table: Table, entry: Value, default: Value, give: Any = _value) -> Value:
+    """What an entry gives, or something else where it is null."""
     builder = table.builder
-    cases = []
-    with builder.if_else(is_null(table, entry)) as (missing, there):
+    with builder.if_else(table.is_null(entry)) as (missing, there):
         with missing:
-            cases.append((default, builder.block))
+            nowhere = builder.block
         with there:
-            value = table.value_of(entry)
-            cases.append((value, builder.block))
-    return _phi(builder, cases)
+            value = give(table, entry)
+            somewhere = builder.block
+    found = builder.phi(value.type)
+    found.add_incoming(default, nowhere)
+    found.add_incoming(value, somewhere)
+    return found
 
 
 @adding(DictType, "setdefault")
@@ -197,19 +180,10 @@ def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        missing = is_null(table, entry)
-        if not default:
-            table.fault_if_missing(entry, args[1])
-            return _taken(table, entry)
-        builder = table.builder
-        cases = []
-        with builder.if_else(missing) as (absent, there):
-            with absent:
-                cases.append((args[2], builder.block))
-            with there:
-                found = _taken(table, entry)
-                cases.append((found, builder.block))
-        return _phi(builder, cases)
+        if default:
+            return _value_or(table, entry, args[2], _taken)
+        table.fault_if_missing(entry, args[1])
+        return _taken(table, entry)
 
     return _meaning(value, (of, *taken), write)
 
@@ -237,7 +211,7 @@ def _popitem(of: DictType) -> Meaning:
 
 def last_entry(table: Table) -> Value:
     entry = table.last()
-    table.fault_if(is_null(table, entry), KeyError)
+    table.fault_if(table.is_null(entry), KeyError)
     return entry
 
 
@@ -385,13 +359,6 @@ def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.int64, args, code
 
 
-def _among(value: Any, values: Any) -> Any:
-    for one in values:  # noqa: SIM110 - Numba has no any() of a generator
-        if arithmetic_eq(one, value):
-            return True
-    return False
-
-
 def _pair_among(pair: Any, of: Any) -> Any:
     key, value = pair
     if not contains(key, of):
@@ -400,7 +367,7 @@ def _pair_among(pair: Any, of: Any) -> Any:
 
 
 arithmetic_eq = arithmetic.eq
-_AMONG, _PAIR_AMONG = called(compiled(_among)), called(compiled(_pair_among))
+_PAIR_AMONG = called(compiled(_pair_among))
 
 
 @of_held
@@ -409,25 +376,21 @@ def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not isinstance(of, DictView):
         return None
     if of.walk == "values":
-        found: Meaning = _AMONG(context, args)
-        return found
-    if of.walk == "pairs":
-        if not isinstance(key, types.BaseTuple) or len(key) != 2:
-            raise refuse(f"items() holds pairs, not {key}: write (key, value) in d.items()")
-        table = resolved(of.table)
-        result, (pair, _), write = _PAIR_AMONG(context, (key, table))
-        return (
-            result,
-            (pair, of),
-            lambda context, builder, sig, args: write(context, builder, result(pair, table), args),
-        )
-    table = of.table
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        head = table_of(context, builder, table, args[1])
-        return builder.not_(is_null(head, head.find(args[0])))
-
-    return types.boolean, (keys(table, key), of), code
+        return among(context, args)
+    is_pair = isinstance(key, types.BaseTuple) and len(key) == 2
+    if of.walk == "pairs" and not is_pair:
+        raise refuse(f"items() holds pairs, not {key}: write (key, value) in d.items()")
+    table = resolved(of.table)
+    rule = _PAIR_AMONG if of.walk == "pairs" else _contains
+    found = rule(context, (key, table))
+    assert found is not None
+    result, (sought, _), write = found
+    taken = result(sought, table)
+    return (
+        result,
+        (sought, of),
+        lambda context, builder, sig, args: write(context, builder, taken, args),
+    )
 
 
 def _no_set(context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -453,7 +416,7 @@ def _copying(kind: type[TableType]) -> Any:
         of = args[1]
         if not isinstance(of, kind):
             return None
-        return _meaning(own(of), args, lambda table, sig, args: copied_table(table), of=1)
+        return _meaning(own(of), args, lambda table, sig, args: table.copied(), of=1)
 
     return rule
 
@@ -484,14 +447,16 @@ set_from.rule(but_of(SetType, collect_keys))
 # ---- builtins ----
 
 
-def _totalling(zero: int | float) -> Any:
-    def total_of(values: Any) -> Any:
-        total = zero
-        for one in values:
-            total = arithmetic_add(total, one)
-        return total
+_WALKED = (DictView, TableType)
 
-    return called(compiled(total_of))
+
+def _sum(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 1 or not isinstance(args[0], _WALKED):
+        return None
+    kind = args[0].iterator_type.yield_type
+    if kind not in (types.int64, types.boolean, types.float64):
+        raise refuse(f"sum of {kind}: write a loop")
+    return total_of[kind == types.float64](context, args)
 
 
 def _choosing(wins: Any) -> Any:
@@ -511,23 +476,7 @@ def _choosing(wins: Any) -> Any:
     return called(compiled(best_of))
 
 
-arithmetic_add = arithmetic.add
-_TOTALS = {types.int64: _totalling(0), types.float64: _totalling(0.0)}
-_WALKED = (DictView, TableType)
-
-
-def _sum(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    if len(args) != 1 or not isinstance(args[0], _WALKED):
-        return None
-    kind = {types.boolean: types.int64}.get(args[0].iterator_type.yield_type)
-    kind = kind or args[0].iterator_type.yield_type
-    if kind not in _TOTALS:
-        raise refuse(f"sum of {kind}: write a loop")
-    found: Meaning = _TOTALS[kind](context, args)
-    return found
-
-
-def _best(wins: Native) -> Any:
+def _extreme(wins: Native) -> Any:
     choose = _choosing(wins)
 
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -541,5 +490,5 @@ def _best(wins: Native) -> Any:
 
 for _kind in _WALKED:
     also(OF_AN_ARRAY["sum"], _sum, _kind)
-    also(OF_AN_ARRAY["min"], _best(arithmetic.lt), _kind)
-    also(OF_AN_ARRAY["max"], _best(arithmetic.gt), _kind)
+    also(OF_AN_ARRAY["min"], _extreme(arithmetic.lt), _kind)
+    also(OF_AN_ARRAY["max"], _extreme(arithmetic.gt), _kind)

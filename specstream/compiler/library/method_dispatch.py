@@ -11,18 +11,18 @@ from typing import Any
 from numba.core import types
 
 from specstream.compiler.backend.instructions import BIT, I64, Instructions, Value
-from specstream.compiler.backend.overloads import Core, Meaning, looking_for
+from specstream.compiler.backend.overloads import Core, Meaning, also, looking_for
 from specstream.compiler.language.methods import METHODS, Method, container_of
 from specstream.compiler.language.typing_refusals import no_method, refuse
+from specstream.compiler.library import arithmetic, conversions
 
 __all__ = [
     "FUNCTIONS",
     "adding",
-    "length",
     "method",
     "not_found",
     "record_of",
-    "truth",
+    "sized",
     "unknown_method",
     "written_by",
 ]
@@ -122,28 +122,22 @@ def record_of(of: types.Type, name: str) -> Method:
     return METHODS[container, name]
 
 
-def length(kind: Any, meaning: Callable[..., Meaning]) -> Any:
-    """Makes a rule of dispatch by type: ``len`` of a kind."""
+def sized(kind: type[types.Type], meaning: Callable[..., Meaning]) -> None:
+    """Adds by the type of the argument: ``len`` of a kind, and whether one is empty or not."""
 
-    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-        if not isinstance(args[0], kind):
-            return None
-        return meaning(types.int64, args, lambda head, sig, args: head.count())
-
-    return rule
-
-
-def truth(kind: Any, meaning: Callable[..., Meaning], negated: bool) -> Any:
-    """Makes a rule of dispatch by type: whether one of a kind is not empty, or is."""
-
-    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-        if len(args) != 1 or not isinstance(args[0], kind):
-            return None
-
+    def asking(relation: str = "") -> Any:
         def write(head: Any, sig: Any, args: Sequence[Value]) -> Value:
             count = head.count()
-            return head.builder.icmp_unsigned("==" if negated else "!=", count, count.type(0))
+            return head.builder.icmp_unsigned(relation, count, I64(0)) if relation else count
 
-        return meaning(types.boolean, args, write)
+        def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+            if len(args) != 1 or not isinstance(args[0], kind):
+                return None
+            return meaning(types.boolean if relation else types.int64, args, write)
 
-    return rule
+        return rule
+
+    also(len, asking(), kind)
+    also(bool, asking("!="), kind)
+    conversions.bool_.rule(asking("!="))
+    arithmetic.not_.rule(asking("=="))

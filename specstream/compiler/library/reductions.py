@@ -1,4 +1,11 @@
-"""What reads an array as a whole: ``min``, ``max``, ``sum`` and ``in``, in Numba's terms."""
+"""What reads all elements: ``min``, ``max``, ``sum`` and ``in`` of an array, in Numba's terms.
+
+The last two of containers are here as well, in plain Python over what a loop gives. Local lists
+have theirs in C (:mod:`specstream.compiler.library.local_list_methods`).
+"""
+
+# Numba's internals are only partly typed; what is compiled along carries no types, as operators do.
+# mypy: allow-untyped-calls, allow-untyped-defs
 
 from __future__ import annotations
 
@@ -13,16 +20,19 @@ from numba.extending import (
 
 from specstream.compiler.backend.instructions import raise_error
 from specstream.compiler.backend.local_types import LocalType
+from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.numba_types import (
     ContainerType,
     ViewType,
 )
+from specstream.compiler.backend.overloads import Rule, called
+from specstream.compiler.backend.polling import poll_in
 from specstream.compiler.language.text import TextType
 from specstream.compiler.language.typing_refusals import no_letters, refuse
-from specstream.compiler.library.arithmetic import eq
+from specstream.compiler.library.arithmetic import add, eq
 from specstream.compiler.library.array_views import read_whole
 
-__all__ = ["OF_AN_ARRAY", "contains"]
+__all__ = ["OF_AN_ARRAY", "among", "contains", "total_of"]
 
 
 def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
@@ -127,3 +137,31 @@ def _contains(element: Any, container: Any) -> Any:
         return False
 
     return implementation
+
+
+# ---- of what can be gone through ----
+
+
+def _totalling(zero: int | float) -> Rule:
+    def total_of(values):
+        total = zero
+        for one in values:
+            poll_in(values)
+            total = add(total, one)
+        return total
+
+    return called(compiled(total_of, apart=True))
+
+
+def _among(value, values):
+    for one in values:
+        poll_in(values)
+        if eq(one, value):
+            return True
+    return False
+
+
+among = called(compiled(_among, apart=True))
+"""The rule for ``in``."""
+total_of: tuple[Rule, Rule] = _totalling(0), _totalling(0.0)
+"""The rule for ``sum`` of integers, and of floats."""

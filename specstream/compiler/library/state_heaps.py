@@ -17,8 +17,8 @@ from specstream.compiler.backend.instructions import raise_error
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.library.arithmetic import lt
-from specstream.compiler.library.state_sequence_methods import Role, plain_python, sequence_method
-from specstream.compiler.library.state_sequence_primitives import append, get, put, take_last
+from specstream.compiler.library.sequence_methods import Role, plain_python, sequence_method
+from specstream.compiler.library.sequence_primitives import append, get, put, take_last
 from specstream.compiler.library.state_sequence_types import QueueField
 
 __all__: list[str] = []

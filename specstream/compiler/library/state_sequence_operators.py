@@ -15,7 +15,7 @@ from typing import Any
 from numba.core import types
 from numba.core.typing.templates import signature
 
-from specstream.compiler.backend.instructions import BIT, Value, raise_error
+from specstream.compiler.backend.instructions import Value, raise_error
 from specstream.compiler.backend.local_types import ListType, LocalType
 from specstream.compiler.backend.none_types import may_be_none, present
 from specstream.compiler.backend.numba_pipeline import compiled
@@ -26,22 +26,23 @@ from specstream.compiler.backend.overloads import (
     also,
     called,
     meaning_of,
-    of_held,
     resolved_call,
 )
-from specstream.compiler.backend.polling import poll_for
+from specstream.compiler.backend.polling import poll_for, poll_in
 from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.typing_refusals import refuse
-from specstream.compiler.library import arithmetic, array_methods, conversions
-from specstream.compiler.library.arithmetic import add, eq, gt, lt, mul
+from specstream.compiler.library import arithmetic, array_methods
+from specstream.compiler.library.arithmetic import eq, gt, lt, mul
 from specstream.compiler.library.item_assignment import SET_ITEM, set_item
 from specstream.compiler.library.local_list_methods import as_list, list_from
-from specstream.compiler.library.method_dispatch import method, truth, written_by
-from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
+from specstream.compiler.library.method_dispatch import method
+from specstream.compiler.library.reductions import (
+    OF_AN_ARRAY,
+    total_of,
+)
 from specstream.compiler.library.row_assignment import assigned
-from specstream.compiler.library.state_sequence_methods import extended
-from specstream.compiler.library.state_sequence_primitives import (
-    Elements,
+from specstream.compiler.library.sequence_methods import extended
+from specstream.compiler.library.sequence_primitives import (
     get,
     run_of,
     run_of_either,
@@ -54,8 +55,6 @@ from specstream.compiler.library.state_sequence_types import (
 )
 
 __all__: list[str] = []
-
-_meaning = written_by(Elements)
 
 # ---- operators ----
 
@@ -171,9 +170,6 @@ arithmetic.iadd.rule(_add_in_place)
 arithmetic.imul.rule(_multiply_in_place)
 arithmetic.add.rule(_new_list("+", _JOINED, ListType))
 arithmetic.mul.rule(_new_list("*", _REPEATED, None))
-arithmetic.not_.rule(truth(SequenceType, _meaning, True))
-conversions.bool_.rule(truth(SequenceType, _meaning, False))
-also(bool, truth(SequenceType, _meaning, False), SequenceType)
 
 
 def _comparison(function: Any, is_equality: bool) -> Any:
@@ -209,35 +205,6 @@ for _function in (
     *(arithmetic.lt, arithmetic.le, arithmetic.gt, arithmetic.ge),
 ):
     _function.rule(_comparison(_function, _function in (arithmetic.eq, arithmetic.ne)))
-
-
-def _found(values, value):
-    for one in values:
-        poll_for(run_of(values))
-        if eq(one, value):
-            return True
-    return False
-
-
-_found_in = compiled(_found, apart=True)
-
-
-def _is_in(value, values):
-    return _found_in(values, value)
-
-
-_CONTAINS = of_held(called(compiled(_is_in, apart=True)))
-
-
-def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    if len(args) != 2 or not isinstance(args[1], SequenceType):
-        return None
-    if args[0] == types.none:  # no element is None
-        return types.boolean, args, lambda context, builder, sig, args: BIT(0)
-    return _CONTAINS(context, args)
-
-
-also(contains, _contains, types.Any, SequenceType)
 
 
 # ---- where one of the event's own is needed, it is copied ----
@@ -294,7 +261,7 @@ def _extreme(wins):
             raise_error(ValueError)
         found = get(values, 0)
         for one in values:
-            poll_for(run_of(values))
+            poll_in(values)
             if wins(one, found):
                 found = one
         return found
@@ -302,19 +269,7 @@ def _extreme(wins):
     return called(compiled(extreme_of, apart=True))
 
 
-def _total(zero):
-    def total_of(values):
-        total = zero
-        for one in values:
-            poll_for(run_of(values))
-            total = add(total, one)
-        return total
-
-    return called(compiled(total_of, apart=True))
-
-
 _EXTREMES: dict[str, Rule] = {"min": _extreme(lt), "max": _extreme(gt)}
-_TOTALS: tuple[Rule, Rule] = _total(0), _total(0.0)
 
 
 def _builtin(name: str) -> Any:
@@ -328,7 +283,7 @@ def _builtin(name: str) -> Any:
             raise refuse(
                 f"sum of state.{of.field.name}, which holds {of.container.value}; write a loop"
             )
-        return _TOTALS[of.element == types.float64](context, args)
+        return total_of[of.element == types.float64](context, args)
 
     return rule
 

@@ -36,7 +36,7 @@ from specstream.compiler.language.text import TextType
 from specstream.compiler.language.typing_refusals import TIMER_NAMES, refuse
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.local_list_methods import delete_item
-from specstream.compiler.library.local_table_methods import get_or_none, is_null
+from specstream.compiler.library.local_table_methods import get_or_none
 from specstream.compiler.library.local_tables import WRITERS, Table, keys, table_of
 from specstream.compiler.library.method_dispatch import adding, written_by
 from specstream.compiler.library.state_fields import CONTAINER_TYPES
@@ -102,7 +102,7 @@ def _set(of: StateTimersType, key: types.Type, at: types.Type) -> Meaning:
 def _cancel(of: StateTimersType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        there = table.builder.not_(is_null(table, entry))
+        there = table.builder.not_(table.is_null(entry))
         with table.builder.if_then(there):
             table.remove(entry)
 

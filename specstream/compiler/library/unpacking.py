@@ -89,7 +89,7 @@ def _spread(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         head = List(context, builder, of, make(context, builder, of(*taken), args[:2]))
         head.fault_if(builder.icmp_unsigned("!=", head.count(), I64(count)), TypeError)
-        parts = [head.load(I64(at)) for at in range(count)]
+        parts = [head.get(I64(at)) for at in range(count)]
         return context.make_tuple(builder, result, parts)
 
     return result, (*taken, *args[2:]), code
@@ -118,9 +118,9 @@ def _of_a_list(value: ListType, before: Any, after: Any) -> Any:
         count = head.count()
         left = builder.sub(count, I64(first + last))
         head.fault_if(builder.icmp_signed("<", left, I64(0)), ValueError)
-        parts = [head.load(I64(at)) for at in range(first)]
+        parts = [head.get(I64(at)) for at in range(first)]
         parts.append(head.part(I64(first), I64(1), left))
-        parts += [head.load(builder.sub(count, I64(last - at))) for at in range(last)]
+        parts += [head.get(builder.sub(count, I64(last - at))) for at in range(last)]
         return context.make_tuple(builder, sig.return_type, parts)
 
     return result(value, before, after), code

@@ -1,7 +1,8 @@
-"""Methods of lists and deques of the state: plain Python, compiled along.
+"""Methods of sequences: of local lists, and of lists and deques of the state.
 
-Each is made of the few things that :mod:`specstream.compiler.library.state_sequence_indexing`
-has instructions for, so that there is one meaning of it under every variant.
+What takes no loop is written in instructions, over the primitives that both have. The rest of the
+state's methods is plain Python over the same primitives, compiled along, so that there is one
+meaning of it under every variant.
 """
 
 # Numba's internals are only partly typed; what is compiled along carries no types, as operators do.
@@ -14,33 +15,37 @@ from typing import Any, Literal
 
 from numba.core import types
 
-from specstream.compiler.backend.instructions import I64, Value, raise_error
+from specstream.compiler.backend.instructions import BIT, I64, Value, raise_error
+from specstream.compiler.backend.local_types import ListType, takes
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.overloads import (
     Meaning,
     Rule,
+    also,
     called,
     looking_for,
+    of_held,
     of_values,
 )
-from specstream.compiler.backend.polling import poll_for
+from specstream.compiler.backend.polling import poll_in
 from specstream.compiler.language.typing_refusals import no_method, refuse, unnamed_copy
 from specstream.compiler.library.arithmetic import eq
-from specstream.compiler.library.indices import check_index
+from specstream.compiler.library.indices import check_index, index_type
 from specstream.compiler.library.local_list_methods import list_from, list_sorted, list_sorted_by
-from specstream.compiler.library.local_lists import list_append, list_new
-from specstream.compiler.library.method_dispatch import method, not_found, record_of, written_by
-from specstream.compiler.library.state_sequence_indexing import part_of, replace_part
-from specstream.compiler.library.state_sequence_primitives import (
-    Elements,
-    clipped,
+from specstream.compiler.library.local_lists import List, element_of, list_append, list_new
+from specstream.compiler.library.method_dispatch import method, not_found, record_of
+from specstream.compiler.library.reductions import among, contains
+from specstream.compiler.library.sequence_indexing import part_of, replace_part
+from specstream.compiler.library.sequence_primitives import (
+    SEQUENCES,
     delete,
     get,
     insert,
-    item_position,
     limit_of,
+    meaning,
     put,
     run_of,
+    stored_in,
     turned,
 )
 from specstream.compiler.library.state_sequence_types import (
@@ -51,14 +56,14 @@ from specstream.compiler.library.state_sequence_types import (
     refuse_none,
     stored,
 )
+from specstream.compiler.library.state_sequences import Elements
 
 __all__ = ["Role", "extended", "plain_python", "sequence_method"]
 
 Role = Literal["element", "number", "as given"]
 
-_meaning = written_by(Elements)
 _BOTH = (ListField, DequeField)
-_ANY = (*_BOTH, QueueField)
+_ALL = (ListType, *_BOTH)
 
 
 # ---- methods by their names ----
@@ -66,11 +71,11 @@ _ANY = (*_BOTH, QueueField)
 
 def sequence_method(
     name: str,
-    kinds: tuple[type[SequenceType], ...],
+    kinds: tuple[type[types.Type], ...],
     added: int = 0,
     absent: Callable[[Any, Any], Value] | None = None,
 ) -> Callable[[Rule], Rule]:
-    """A decorator that adds a method of lists or deques of the state.
+    """A decorator that adds a method of sequences.
 
     It is called with the types of all arguments, of which there are as many as the method's
     record says, and ``added`` ones that the rewriting puts behind them. ``absent``: of a method
@@ -80,17 +85,20 @@ def sequence_method(
     def add_rule(rule: Rule) -> Rule:
         @method(name).rule
         def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-            of = args[0]
+            of, *given = args
             if not isinstance(of, kinds):
                 return None
-            record = record_of(of, name)
-            if not record.accepts(len(args) - 1 - added):
+            record, count, asked = record_of(of, name), len(given) - added, rule
+            if not record.accepts(count):
                 raise refuse(
-                    f"{name} of state.{of.field.name} gets {len(args) - 1 - added} values; "
-                    f"it takes {record.counts}, as Python's"
+                    f"{name} of state.{of.field.name} gets {count} values; it takes "
+                    f"{record.counts}, as Python's"
+                    if isinstance(of, SequenceType)
+                    else f"{name} takes {record.counts} value(s) here: see Python's"
                 )
-            refuse_none(of, *args[1:])
-            asked = of_values(rule)
+            if isinstance(of, SequenceType):
+                asked = of_values(rule)
+                refuse_none(of, *given)
             return (asked if absent is None else looking_for(1, absent)(asked))(context, args)
 
         return rule
@@ -126,19 +134,21 @@ def plain_python(function: Callable[..., Any], *roles: Role) -> Rule:
 # ---- putting in ----
 
 
-@sequence_method("append", _BOTH)
-def _append(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+@sequence_method("append", _ALL)
+def _append(context: Any, args: Sequence[types.Type]) -> Meaning:
     of, value = args
-    assert isinstance(of, SequenceType)
-    return _meaning(types.none, (of, stored(of, value)), lambda head, sig, args: head.push(args[1]))
+    return meaning(
+        types.none, (of, stored_in(of, value)), lambda head, sig, args: head.append(args[1])
+    )
 
 
 @sequence_method("appendleft", (DequeField,))
-def _append_left(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+def _append_left(context: Any, args: Sequence[types.Type]) -> Meaning:
     of, value = args
-    assert isinstance(of, SequenceType)
-    return _meaning(
-        types.none, (of, stored(of, value)), lambda head, sig, args: head.push(args[1], left=True)
+    return meaning(
+        types.none,
+        (of, stored_in(of, value)),
+        lambda head, sig, args: head.append(args[1], left=True),
     )
 
 
@@ -149,13 +159,13 @@ append_left = method("appendleft")
 def extended(values, given):
     """``values.extend(given)``."""
     for value in given:
-        poll_for(run_of(values))
+        poll_in(values)
         append_one(values, value)
 
 
 def _extended_left(values, given):
     for value in given:
-        poll_for(run_of(values))
+        poll_in(values)
         append_left(values, value)
 
 
@@ -163,130 +173,151 @@ sequence_method("extend", _BOTH)(plain_python(extended, "as given"))
 sequence_method("extendleft", (DequeField,))(plain_python(_extended_left, "as given"))
 
 
-def _inserted(values, index, value):
-    insert(values, clipped(values, index), value)
+@sequence_method("insert", _ALL)
+def _insert(context: Any, args: Sequence[types.Type]) -> Meaning:
+    of, index, value = args
+    most = of.container.maxlen if isinstance(of, DequeField) else None
 
+    def write(head: List | Elements, sig: Any, args: Sequence[Value]) -> None:
+        if most is not None:
+            is_full = head.builder.icmp_unsigned(">=", head.count(), I64(most))
+            head.fault_if(is_full, IndexError)
+        head.insert(head.clipped(args[1], sig.args[1]), args[2])
 
-def _inserted_within(values, index, value):
-    if len(values) >= values.maxlen:
-        raise_error(IndexError)
-    insert(values, clipped(values, index), value)
-
-
-_INSERT = plain_python(_inserted, "as given", "element")
-_INSERT_WITHIN = plain_python(_inserted_within, "as given", "element")
-
-
-@sequence_method("insert", _BOTH)
-def _insert(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    of = args[0]
-    assert isinstance(of, SequenceType)
-    bounded = of.container.maxlen is not None
-    return (_INSERT_WITHIN if bounded else _INSERT)(context, args)
+    element = stored_in(of, value)
+    return meaning(types.none, (of, index_type(index), element), write)
 
 
 # ---- taking out ----
 
 
-def _popped(values, index):
-    at = item_position(values, index)
-    value = get(values, at)
-    delete(values, at, 1, 1)
-    return value
+@sequence_method("pop", _ALL)
+def _pop(context: Any, args: Sequence[types.Type]) -> Meaning:
+    of, *index = args
 
+    def write(head: List | Elements, sig: Any, args: Sequence[Value]) -> Value:
+        if not index:
+            return head.take_last()
+        at = head.position(args[1], sig.args[1])
+        value = head.get(at)
+        head.delete(at, I64(1), I64(1))
+        return value
 
-_POP_AT = plain_python(_popped, "as given")
-
-
-@sequence_method("pop", (ListField,))
-def _pop(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    if len(args) > 1:
-        return _POP_AT(context, args)
-    return _pop_last(context, args)
-
-
-@sequence_method("pop", (DequeField,))
-def _pop_last(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    (of,) = args
-    assert isinstance(of, SequenceType)
-    return _meaning(of.element, (of,), lambda head, sig, args: head.take_last())
+    return meaning(element_of(of), (of, *map(index_type, index)), write)
 
 
 @sequence_method("popleft", (DequeField,))
-def _pop_left(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    (of,) = args
-    assert isinstance(of, SequenceType)
-    return _meaning(of.element, (of,), lambda head, sig, args: head.take_first())
+def _pop_left(context: Any, args: Sequence[types.Type]) -> Meaning:
+    return meaning(element_of(args[0]), args, lambda head, sig, args: head.take_first())
 
 
-def _removed(values, value):
-    for at, one in enumerate(values):
-        poll_for(run_of(values))
-        if eq(one, value):
-            delete(values, at, 1, 1)
-            return
-    raise_error(ValueError)
-
-
-sequence_method("remove", _BOTH, absent=not_found)(plain_python(_removed, "as given"))
-
-
-@sequence_method("clear", _ANY)
-def _clear(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    def write(head: Elements, sig: Any, args: Sequence[Value]) -> None:
-        head.leave(I64(0), I64(1), head.count())
-        head.set_count(I64(0))
-
-    return _meaning(types.none, args, write)
+@sequence_method("clear", (*_ALL, QueueField))
+def _clear(context: Any, args: Sequence[types.Type]) -> Meaning:
+    return meaning(types.none, args, lambda head, sig, args: head.clear())
 
 
 # ---- looking for ----
 
 
-def _position(values, value):
+def _found(values, value):
     for at, one in enumerate(values):
-        poll_for(run_of(values))
+        poll_in(values)
         if eq(one, value):
             return at
-    raise_error(ValueError)
     return -1
 
 
-def _position_from(values, value, start):
-    return _position_between(values, value, start, len(values))
-
-
-def _position_between(values, value, start, stop):
-    low = clipped(values, start)
-    high = clipped(values, stop)
-    for at in range(low, high):
-        poll_for(run_of(values))
+def _found_between(values, value, first, last):
+    for at in range(first, last):
+        poll_in(values)
         if eq(get(values, at), value):
             return at
-    raise_error(ValueError)
     return -1
+
+
+_FIND = called(compiled(_found, apart=True)), called(compiled(_found_between, apart=True))
+
+
+def _find(context: Any, args: Sequence[types.Type]) -> Meaning:
+    """The position of the first element that is equal, or -1: (sequence, value).
+
+    Between two positions where they are given.
+    """
+    of, value, *within = args
+    if not isinstance(of, ListType):
+        return _FIND[len(args) > 2](context, args)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        return head.find(args[1], *(args[2:] or (I64(0), head.count())))
+
+    return meaning(types.int64, (of, takes(of, value), *within), write)
+
+
+def _where(
+    context: Any,
+    args: Sequence[types.Type],
+    result: types.Type,
+    then: Callable[[List | Elements, Value], Value],
+) -> Meaning:
+    """What is done with the position of an element; where there is none, ValueError.
+
+    The arguments: the sequence, a value, and up to two indices to look between.
+    """
+    of, value, *bounds = args
+    between = [types.int64] * 2 if bounds else []
+    _, taken, seek = _find(context, (of, value, *between))
+
+    def write(head: List | Elements, sig: Any, args: Sequence[Value]) -> Value:
+        within = [head.clipped(*bound) for bound in zip(args[2:], sig.args[2:], strict=True)]
+        if len(within) == 1:
+            within.append(head.count())
+        sought = types.int64(*taken)
+        at = seek(head.context, head.builder, sought, [*args[:2], *within])
+        head.fault_if(head.builder.icmp_signed("<", at, I64(0)), ValueError)
+        return then(head, at)
+
+    return meaning(result, (*taken[:2], *map(index_type, bounds)), write)
+
+
+@sequence_method("index", _ALL, absent=not_found)
+def _index(context: Any, args: Sequence[types.Type]) -> Meaning:
+    return _where(context, args, types.int64, lambda head, at: at)
+
+
+@sequence_method("remove", _ALL, absent=not_found)
+def _remove(context: Any, args: Sequence[types.Type]) -> Meaning:
+    return _where(context, args, types.none, lambda head, at: head.delete(at, I64(1), I64(1)))
+
+
+@of_held
+def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    value, of = args
+    if not isinstance(of, SEQUENCES):
+        return None
+    if value == types.none and isinstance(of, SequenceType):  # no element is None
+        return types.boolean, args, lambda context, builder, sig, args: BIT(0)
+    if isinstance(of, SequenceType):
+        return among(context, args)
+    _, taken, seek = _find(context, (of, value))
+
+    def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+        at = seek(context, builder, types.int64(*taken), args[::-1])
+        return builder.icmp_signed(">=", at, I64(0))
+
+    return types.boolean, taken[::-1], code
+
+
+for _kind in SEQUENCES:
+    also(contains, _contains, types.Any, _kind)
 
 
 def _counted(values, value):
     found = 0
     for one in values:
-        poll_for(run_of(values))
+        poll_in(values)
         if eq(one, value):
             found += 1
     return found
-
-
-_position_between = compiled(_position_between, apart=True)
-_INDEX = (
-    plain_python(_position, "as given"),
-    plain_python(_position_from, "as given", "as given"),
-    called(_position_between),
-)
-
-
-@sequence_method("index", _BOTH, absent=not_found)
-def _index(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    return _INDEX[len(args) - 2](context, args)
 
 
 sequence_method("count", _BOTH, absent=lambda context, builder: I64(0))(
@@ -300,7 +331,7 @@ def _reversed(values):
     low = 0
     high = len(values) - 1
     while low < high:
-        poll_for(run_of(values))
+        poll_in(values)
         value = get(values, low)
         put(values, low, get(values, high))
         put(values, high, value)
@@ -317,13 +348,13 @@ def _rotated(values, by):
     if 2 * by > count:
         by -= count
     while by > 0:
-        poll_for(run_of(values))
+        poll_in(values)
         value = get(values, count - 1)
         delete(values, count - 1, 1, 1)
         insert(values, 0, value)
         by -= 1
     while by < 0:
-        poll_for(run_of(values))
+        poll_in(values)
         value = get(values, 0)
         delete(values, 0, 1, 1)
         insert(values, count - 1, value)
@@ -346,7 +377,7 @@ def _rotate_by(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 def _put_back(values, made):
     for at in range(len(made)):
-        poll_for(run_of(values))
+        poll_in(values)
         put(values, at, made[at])
 
 
@@ -387,7 +418,7 @@ def _sort_by_keys(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 def _part(values, first, step, count):
     made = list_new(run_of(values))
     for at in range(count):
-        poll_for(run_of(values))
+        poll_in(values)
         list_append(made, get(values, first + at * step))
     return made
 
@@ -405,7 +436,7 @@ def _replaced(values, first, step, count, given):
     if len(other) < count:
         delete(values, first + len(other), 1, count - len(other))
     for at in range(len(other)):
-        poll_for(run_of(values))
+        poll_in(values)
         if at < count:
             put(values, first + at * step, other[at])
         else:

@@ -1,11 +1,8 @@
-"""Primitives of the state's sequences: elements are read, stored, put in and taken out.
+"""Lists, deques and queues of the state in LLVM instructions: their elements, and loops over them.
 
-What an operator does with a list, deque or queue of the state is made of a few things: the number
-of elements, one of them read or stored, one put in, some taken out. These are here, in LLVM
-instructions; the rest is plain Python over them
-(:mod:`specstream.compiler.library.state_sequence_methods`). Elements and headers are loaded and
-stored as all words of the state; C (``sequence.c``) is called where elements have to make room or
-to move.
+What an operator does with one is made of a few things: the number of elements, one of them read or
+stored, one put in, some taken out. Elements and headers are loaded and stored as all words of the
+state; C (``sequence.c``) is called where elements have to make room or to move.
 """
 
 # Numba's internals are only partly typed.
@@ -13,39 +10,32 @@ to move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core.imputils import RefType, iternext_impl
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import lower_builtin, lower_getattr
 
 from specstream._native import lib
 from specstream.compiler.backend.instructions import BIT, I32, I64, Value
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.numba_types import RecordType, RunType
-from specstream.compiler.backend.overloads import Core, Meaning, Rule, also
-from specstream.compiler.library.indices import Indexed, index_type
-from specstream.compiler.library.method_dispatch import length, written_by
+from specstream.compiler.backend.numba_types import RecordType
+from specstream.compiler.backend.overloads import Meaning
+from specstream.compiler.library.indices import Indexed
+from specstream.compiler.library.local_list_methods import reversed_list
 from specstream.compiler.library.state_records import Records
-from specstream.compiler.library.state_sequence_types import DequeField, SequenceType, stored
+from specstream.compiler.library.state_sequence_types import (
+    DequeField,
+    SequenceIterator,
+    SequenceType,
+    refuse_queue,
+)
 from specstream.declarations.element_types import storage_of
 
-__all__ = [
-    "Elements",
-    "append",
-    "clipped",
-    "delete",
-    "get",
-    "insert",
-    "item_position",
-    "limit_of",
-    "put",
-    "run_of",
-    "run_of_either",
-    "take_last",
-    "turned",
-]
+__all__ = ["Elements"]
 
 _WORD = storage_of(int, "a word of a header")
 _VOID = ir.VoidType()
@@ -183,6 +173,28 @@ class Elements(Indexed, Run):
     def append(self, value: Value, left: bool = False) -> None:
         """Primitive: puts an element behind all of the sequence, or before.
 
+        A deque that has its greatest length drops what is at the other end."""
+        most, builder = self.of.container.maxlen, self.builder
+        if most is None:
+            self._added(value, left)
+            return
+        if most == 0:
+            self.changed()
+            return
+        count = self.count()
+        with builder.if_else(builder.icmp_unsigned(">=", count, I64(most))) as (over, room):
+            with over:  # it is as long as before
+                start, mask = self.put_beside(count, value, left)
+                if not left:
+                    after = builder.and_(builder.add(start, I64(1)), mask)
+                    self.set_header(lib.SS_HEADER_START, after)
+                self.changed()
+            with room:
+                self._added(value, left)
+
+    def _added(self, value: Value, left: bool = False) -> None:
+        """Primitive: puts an element into a sequence that drops none.
+
         Only to make room C is called."""
         builder, count = self.builder, self.count()
         full = builder.icmp_unsigned(">=", count, I64(self.of.container.limit))
@@ -199,26 +211,6 @@ class Elements(Indexed, Run):
             with here:
                 self.put_beside(count, value, left)
                 self.set_count(builder.add(count, I64(1)))
-
-    def push(self, value: Value, left: bool = False) -> None:
-        """Primitive: puts an element into a deque that drops what is at the other end."""
-        most, builder = self.of.container.maxlen, self.builder
-        if most is None:
-            self.append(value, left)
-            return
-        if most == 0:
-            self.changed()
-            return
-        count = self.count()
-        with builder.if_else(builder.icmp_unsigned(">=", count, I64(most))) as (over, room):
-            with over:  # it is as long as before
-                start, mask = self.put_beside(count, value, left)
-                if not left:
-                    after = builder.and_(builder.add(start, I64(1)), mask)
-                    self.set_header(lib.SS_HEADER_START, after)
-                self.changed()
-            with room:
-                self.append(value, left)
 
     def put_beside(self, count: Value, value: Value, left: bool) -> tuple[Value, Value]:
         """Primitive: puts an element beside the others of a deque's ring; gives the ring."""
@@ -255,6 +247,11 @@ class Elements(Indexed, Run):
         self.set_count(last)
         return value
 
+    def clear(self) -> None:
+        """Primitive: takes all elements out of the sequence."""
+        self.leave(I64(0), I64(1), self.count())
+        self.set_count(I64(0))
+
     def take_first(self) -> Value:
         """Primitive: takes the first element of a deque of the state out; likewise."""
         builder, count = self.builder, self.count()
@@ -268,122 +265,77 @@ class Elements(Indexed, Run):
         return value
 
 
-_meaning = written_by(Elements)
+@infer_getattr
+class _DequeAttribute(AttributeTemplate):
+    key = DequeField
+
+    def resolve_maxlen(self, of: DequeField) -> types.Type:
+        return types.none if of.container.maxlen is None else types.int64
 
 
-# ---- what all else is made of ----
-
-get = Core("get_element", "it takes a position")
-put = Core("put_element", "it takes a position and a value")
-append = Core("append_element", "it takes a value")
-take_last = Core("take_last", "it takes a sequence")
-insert = Core("insert_element", "it takes a position and a value")
-delete = Core("delete_elements", "it takes a first position, a step and a number")
-item_position = Core("item_position", "it takes an index")
-clipped = Core("clipped_position", "it takes an index")
-turned = Core("turned", "it takes a deque")
+@lower_getattr(DequeField, "maxlen")
+def _maxlen(context: Any, builder: Any, of: DequeField, value: Value) -> Value:
+    most = of.container.maxlen
+    return context.get_dummy_value() if most is None else I64(most)
 
 
-@get.rule
-def _get(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Primitive of the state's sequences, in LLVM: loads an element that is there."""
-    of = args[0]
-    assert isinstance(of, SequenceType)
-    return _meaning(of.element, (of, types.int64), lambda head, sig, args: head.get(args[1]))
+# ---- going through one ----
 
 
-@put.rule
-def _put(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Primitive of the state's sequences, in LLVM: stores an element over another one."""
-    of, _, value = args
-    assert isinstance(of, SequenceType)
-    taken = (of, types.int64, stored(of, value))
-    return _meaning(types.none, taken, lambda head, sig, args: head.put(*args[1:]))
+@lower_builtin("getiter", SequenceType)
+def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    return _iterator(context, builder, sig.return_type, args[0])
 
 
-@append.rule
-def _append(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Primitive of the state's sequences, in LLVM: puts an element behind all."""
-    of, value = args
-    assert isinstance(of, SequenceType)
-    return _meaning(
-        types.none, (of, stored(of, value)), lambda head, sig, args: head.append(args[1])
-    )
+def _iterator(context: Any, builder: Any, walk: SequenceIterator, value: Value) -> Value:
+    head = Elements(context, builder, walk.walked, value)
+    count = head.count()
+    first = builder.sub(count, I64(1)) if walk.backwards else I64(0)
+    made = cgutils.create_struct_proxy(walk)(context, builder)
+    made.walked = value
+    made.next = cgutils.alloca_once_value(builder, first)
+    made.count = cgutils.alloca_once_value(builder, count)
+    made.changes = cgutils.alloca_once_value(builder, head.changes())
+    made.start, made.mask = head.ring()
+    return made._getvalue()
 
 
-@take_last.rule
-def _take_last(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Primitive of the state's sequences, in LLVM: takes the last element out.
-
-    IndexError where there is none."""
+@reversed_list.rule
+def _reversed(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """A loop over the indices of a list or deque of the state, backwards: ``reversed(x)``."""
     (of,) = args
-    assert isinstance(of, SequenceType)
-    return _meaning(of.element, (of,), lambda head, sig, args: head.take_last())
+    if not isinstance(of, SequenceType):
+        return None
+    refuse_queue(of, "reversed()")
+    walk = SequenceIterator(of, True)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return _iterator(context, builder, walk, args[0])
+
+    return walk, args, code
 
 
-@insert.rule
-def _insert(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Primitive of the state's sequences, in LLVM: puts an element in, before another.
-
-    The position is from 0 to the length."""
-    of, _, value = args
-    assert isinstance(of, SequenceType)
-    taken = (of, types.int64, stored(of, value))
-    return _meaning(types.none, taken, lambda head, sig, args: head.insert(*args[1:]))
-
-
-@delete.rule
-def _delete(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Primitive of the state's sequences, in LLVM: takes several elements out.
-
-    So many that are there: first, first + step ..."""
-    taken = (args[0], types.int64, types.int64, types.int64)
-    return _meaning(types.none, taken, lambda head, sig, args: head.delete(*args[1:]))
-
-
-def _position_rule(position: Callable[[Elements, Value, types.Type], Value]) -> Rule:
-    """Makes a primitive of the state's sequences: which position an index stands for."""
-
-    def rule(context: Any, args: Sequence[types.Type]) -> Meaning:
-        of, index = args
-        return _meaning(
-            types.int64,
-            (of, index_type(index)),
-            lambda head, sig, args: position(head, args[1], sig.args[1]),
-        )
-
-    return rule
-
-
-item_position.rule(_position_rule(Elements.position))
-clipped.rule(_position_rule(Elements.clipped))
-
-
-@turned.rule
-def _turned(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Primitive of the state's sequences: who goes through a deque is to be told."""
-    return _meaning(types.none, args, lambda head, sig, args: head.changed())
-
-
-@intrinsic
-def run_of(typing_context: Any, of: Any) -> Any:
-    """Primitive of the state's sequences: the run."""
-    return RunType(of.state.variant)(of), lambda context, builder, sig, args: args[0]
-
-
-@intrinsic
-def limit_of(typing_context: Any, of: Any) -> Any:
-    """Primitive of the state's sequences: how many elements one holds at most, a constant."""
-    most = of.container.limit
-    return types.int64(of), lambda context, builder, sig, args: I64(most)
-
-
-@intrinsic
-def run_of_either(typing_context: Any, left: Any, right: Any) -> Any:
-    """Primitive of the state's sequences: the run, by two values of which one is such."""
-    at = 0 if isinstance(left, SequenceType) else 1
-    run = RunType((left, right)[at].state.variant)
-    return run(left, right), lambda context, builder, sig, args: args[at]
-
-
-also(len, length(SequenceType, _meaning), SequenceType)
+@lower_builtin("iternext", SequenceIterator)
+@iternext_impl(RefType.UNTRACKED)
+def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
+    """A list may change on the way, and the walk sees it; a deque may not."""
+    (walk,) = sig.args
+    iterator = cgutils.create_struct_proxy(walk)(context, builder, value=args[0])
+    head = Elements(context, builder, walk.walked, iterator.walked)
+    at = builder.load(iterator.next)
+    changes = head.changes()
+    apart = builder.icmp_unsigned("!=", changes, builder.load(iterator.changes))
+    if head.is_deque:
+        if walk.backwards:  # CPython looks whether it is at the end before
+            apart = builder.and_(apart, builder.icmp_signed(">=", at, I64(0)))
+        head.fault_if(apart, RuntimeError)
+    else:
+        with builder.if_then(apart):
+            builder.store(changes, iterator.changes)
+            builder.store(head.count(), iterator.count)
+    more = builder.icmp_unsigned("<", at, builder.load(iterator.count))  # -1 is the largest
+    result.set_valid(more)
+    with builder.if_then(more):
+        step = I64(-1 if walk.backwards else 1)
+        builder.store(builder.add(at, step), iterator.next)
+        result.yield_(head.get(at, (iterator.start, iterator.mask)))
