@@ -163,7 +163,8 @@ class _Checking:
 
     def _answer(self, always: list[Property], each: list[Property]) -> None:
         asked = {one.name: one for one in (*always, *each)}
-        refuted = self._look(always, each, range(min(_FIRST, self.events) + 1))
+        first = min(_FIRST, self.events)
+        refuted = self._look(always, each, range(first + 1), is_last=False)
         invariants = [
             Invariant(one.name, partial(_of_state, one))
             for one in always
@@ -181,7 +182,7 @@ class _Checking:
         open_always = [one for one in always if one.name not in done]
         open_each = [one for one in each if one.name not in done]
         if open_always or open_each:
-            self._look(open_always, open_each, range(_FIRST + 1, self.events + 1))
+            self._look(open_always, open_each, range(first + 1, self.events + 1), is_last=True)
         self.report.verdicts.sort(key=lambda one: list(asked).index(one.name))
 
     def _proved(self, asked: list[Invariant]) -> list[Invariant]:
@@ -203,9 +204,11 @@ class _Checking:
         if all(one.name != verdict.name for one in self.report.verdicts):
             self.report.verdicts.append(verdict)
 
-    def _look(self, always: list[Property], each: list[Property], counts: range) -> set[str]:
-        """Looks for streams that refute, from short to long; at the end, what is open is said to
-        hold as far as it was looked."""
+    def _look(
+        self, always: list[Property], each: list[Property], counts: range, is_last: bool
+    ) -> set[str]:
+        """Looks for streams that refute, from short to long; with ``is_last``, what is open is said
+        to hold as far as it was looked."""
         refuted: set[str] = set()
         if self._stop is not None:
             for one in (*always, *each):
@@ -213,7 +216,6 @@ class _Checking:
             return refuted
         open_ones = [*always, *each]
         deepest = counts.start - 1
-        is_last = counts.stop == self.events + 1
         for count in counts:
             stopped = self.search.stopped(count) if count else None
             for one in list(open_ones):

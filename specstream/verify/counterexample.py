@@ -25,7 +25,7 @@ from specstream.declarations.schema import Column
 from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
 from specstream.verify.bounded import Unrolled
-from specstream.verify.solvers import Budget
+from specstream.verify.solvers import Budget, solve
 from specstream.verify.step import raised_at
 
 __all__ = ["TIME", "Replay", "Table", "replay", "small_model", "table_of"]
@@ -33,8 +33,8 @@ __all__ = ["TIME", "Replay", "Table", "replay", "small_model", "table_of"]
 TIME = "time"
 _STRINGS = ("a", "b", "c", "d", "e", "f", "g", "h", "")
 _FLOATS = (0.0, 1.0, 2.0, -1.0, 0.5, 3.0, 10.0, 100.0, 1e9, 1e308, math.inf, math.nan)
-_SECONDS = 2.0
-_FEW = 1000
+_SECONDS = 0.5
+_MOST_SECONDS = 5.0
 
 
 @dataclass
@@ -57,59 +57,89 @@ class Table:
 
 def small_model(conditions: list[Any], unrolled: Unrolled, count: int, budget: Budget) -> Any:
     """A model of conditions with small values; None: the solver no longer finds one."""
-    solver = z3.Solver()
-    solver.set("timeout", int(_SECONDS * 1000))
-    solver.add(z3.simplify(z3.And(*conditions)))
-    if solver.check() != z3.sat:
-        return None
     strings = (*_STRINGS, *unrolled.model.operator.program.strings)
-    end = budget.left - _SECONDS
-    for number in range(count):
-        event = unrolled.step(number).event
+    events = [unrolled.step(number).event for number in range(count)]
+    every = list(conditions)
+    for event in events:
+        for name, column in event._schema:
+            if column.kind == "str":
+                codes = [event.terms[name] == string_code(one) for one in strings]
+                every.append(z3.Or(event.terms.get(f"{name}?", z3.BoolVal(False)), *codes))
+    said, model = solve(every, budget)
+    if said != "sat":
+        return None
+    smaller = _Smaller(every, model, budget)
+    for event in events:
         for name, column in event._schema:
             if f"{name}?" in event.terms:
-                _first(solver, [event.terms[f"{name}?"] == False])  # noqa: E712 - a term
+                smaller.first(event.terms[f"{name}?"], [z3.BoolVal(False)])
             term = event.terms[name]
             if column.kind == "str":
-                null = event.terms.get(f"{name}?", z3.BoolVal(False))
-                is_one = [z3.Or(null, term == string_code(one)) for one in strings]
-                if not _first(solver, is_one):
-                    return None  # no string that is known does it
+                smaller.first(term, [z3.BitVecVal(string_code(one), 64) for one in strings])
             elif column.kind == "bool":
-                _first(solver, [term == False])  # noqa: E712 - a term
+                smaller.first(term, [z3.BoolVal(False)])
             elif column.kind == "float":
-                _first(solver, [term == z3.FPVal(one, term.sort()) for one in _FLOATS])
+                smaller.first(term, [z3.FPVal(one, term.sort()) for one in _FLOATS])
             else:
-                _least(solver, term, budget, end)
-        _least(solver, event.terms["#time"], budget, end)
-    return solver.model() if solver.check() == z3.sat else None
+                smaller.least(term)
+        smaller.least(event.terms["#time"])
+    return smaller.model
 
 
-def _first(solver: Any, candidates: list[Any]) -> bool:
-    for one in candidates:
-        solver.push()
-        solver.add(one)
-        if solver.check() == z3.sat:
-            return True  # it stays
-        solver.pop()
-    return False
+class _Smaller:
+    """Makes the values of a model small, one after the other; each is fixed then.
 
+    Attributes:
+        model: the one with the smallest values so far.
+    """
 
-def _least(solver: Any, term: Any, budget: Budget, end: float) -> None:
-    """Fixes an integer to one that is as near to 0 as may be."""
-    if _first(solver, [term == 0, term == 1]):
-        return
-    low, high = 0, 2**63
-    while high - low > 1 and budget.left > 0:
-        middle = (low + high) // 2
-        within = z3.And(term <= middle, term >= -middle) if middle < 2**63 else z3.BoolVal(True)
-        solver.push()
-        solver.add(within)
-        found = solver.check()
-        solver.pop()
-        low, high = (low, middle) if found == z3.sat else (middle, high)
-    candidates = [term == high, term == -high] if high < 2**63 else [term == -high]
-    _first(solver, [z3.simplify(one) for one in candidates])
+    def __init__(self, conditions: list[Any], model: Any, budget: Budget) -> None:
+        self.model, self._budget = model, budget
+        self._solver = z3.Solver()
+        self._solver.set("timeout", int(_SECONDS * 1000))
+        self._solver.add(z3.simplify(z3.And(*conditions)))
+        self._end = min(budget.left / 2, _MOST_SECONDS)
+        self._began = budget.left
+
+    def _can_be(self, condition: Any) -> bool:
+        if self._began - self._budget.left > self._end:
+            return False
+        self._solver.push()
+        self._solver.add(condition)
+        found = self._solver.check() == z3.sat
+        if found:
+            self.model = self._solver.model()
+        self._solver.pop()
+        return bool(found)
+
+    def _now(self, term: Any) -> Any:
+        return self.model.eval(term, model_completion=True)
+
+    def _fix(self, term: Any) -> None:
+        now = self._now(term)
+        same = z3.fpIsNaN(term) if z3.is_fp(term) and now.isNaN() else term == now
+        self._solver.add(same)
+
+    def first(self, term: Any, values: list[Any]) -> bool:
+        """Fixes a term to the first of some values that it can have; else it stays."""
+        found = any(self._now(term).eq(one) or self._can_be(term == one) for one in values)
+        self._fix(term)
+        return found
+
+    def least(self, term: Any) -> None:
+        """Fixes an integer to one that is as near to 0 as may be."""
+        for value in (0, 1):
+            if known(self._now(term)) == value or self._can_be(term == value):
+                self._fix(term)
+                return
+        low, high = 0, abs(known(self._now(term)))
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._can_be(z3.And(term <= middle, term >= -middle)):
+                high = abs(known(self._now(term)))
+            else:
+                low = middle
+        self._fix(term)
 
 
 def table_of(operator: Operator, unrolled: Unrolled, count: int, model: Any) -> Table:

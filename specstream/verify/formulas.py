@@ -26,7 +26,14 @@ from specstream.verify.paths import explore, refuse
 from specstream.verify.step import TICK, State
 from specstream.verify.values import INT, Bool, Int, Symbol, truth, wide
 
-__all__ = ["NAMES", "Formula", "Keys", "PropertyState", "known_truth", "of_function"]
+__all__ = ["NAMES", "Formula", "Keys", "PropertyState", "Shared", "known_truth", "of_function"]
+
+Fresh = dict[str, list[Any]]
+
+
+class Shared(dict[str, list[Any]]):
+    """Unknown keys, one for each field."""
+
 
 Keys = Mapping[str, Iterable[Any]]
 """Of each field, keys or words that are asked about."""
@@ -52,7 +59,7 @@ class Formula:
     body: Callable[[Any], tuple[Any, Formula]] | None = None
     sort: Any = None
 
-    def shown(self, keys: Keys, fresh: dict[str, list[Any]]) -> Any:
+    def shown(self, keys: Keys, fresh: Fresh) -> Any:
         """As a term that implies the formula, for what is to be shown.
 
         Args:
@@ -61,11 +68,11 @@ class Formula:
         """
         return self._read(True, keys, fresh)
 
-    def assumed(self, keys: Keys, fresh: dict[str, list[Any]]) -> Any:
+    def assumed(self, keys: Keys, fresh: Fresh) -> Any:
         """As a term that the formula implies, for what is assumed."""
         return self._read(False, keys, fresh)
 
-    def _read(self, shows: bool, keys: Keys, fresh: dict[str, list[Any]]) -> Any:
+    def _read(self, shows: bool, keys: Keys, fresh: Fresh) -> Any:
         match self.kind:
             case "term":
                 return self.term
@@ -77,8 +84,7 @@ class Formula:
                 return z3.Or(*(one._read(shows, keys, fresh) for one in self.parts))
         assert self.body is not None
         if (self.kind == "all") == shows:
-            key = z3.FreshConst(self.sort, f"{self.field}#key")
-            fresh.setdefault(self.field, []).append(key)
+            key = self._unknown_key(fresh)
             there, said = self.body(key)
             found = said._read(shows, keys, fresh)
             return z3.Implies(there, found) if self.kind == "all" else z3.And(there, found)
@@ -92,11 +98,13 @@ class Formula:
             instances.append(z3.Implies(there, found) if is_all else z3.And(there, found))
         return z3.And(*instances) if self.kind == "all" else z3.Or(*instances)
 
-    @property
-    def fields(self) -> set[str]:
-        """Over whose entries it goes."""
-        own = {self.field} if self.field else set()
-        return own.union(*(one.fields for one in self.parts))
+    def _unknown_key(self, fresh: Fresh) -> Any:
+        """A key of which nothing is known. Formulas that are shown together may share it: whether
+        one of them fails somewhere is the question."""
+        keys = fresh.setdefault(self.field, [])
+        if not isinstance(fresh, Shared) or not keys:
+            keys.append(z3.FreshConst(self.sort, f"{self.field}#key"))
+        return keys[-1]
 
 
 def _formula(value: Any) -> Formula | None:

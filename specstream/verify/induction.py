@@ -17,12 +17,19 @@ from typing import Any
 import z3
 
 from specstream.verify.elements import wide_term
-from specstream.verify.formulas import Formula, PropertyState, SeenField
+from specstream.verify.formulas import Formula, PropertyState, SeenField, Shared
 from specstream.verify.properties import Property
 from specstream.verify.solvers import Budget, solve
 from specstream.verify.step import Model, Way
 
 __all__ = ["Induction", "Invariant"]
+
+
+_OF_HELPERS = 0.3
+
+
+def _fails(model: Any, term: Any) -> bool:
+    return bool(z3.is_false(model.eval(term, model_completion=True)))
 
 
 @dataclass(frozen=True)
@@ -78,28 +85,62 @@ class Induction:
         return said == "unsat"
 
     def _lost(self, left: list[Invariant]) -> list[Invariant]:
-        """Those that a step may break."""
+        """Those that a step may break; all are assumed before it."""
         lost: list[Invariant] = []
-        formulas = [(one, one.of(self._state(self.model.before))) for one in left]
+        formulas = [one.of(self._state(self.model.before)) for one in left]
         self._whole = {}
         for way in self.model.ways:
             if way.stopped or not (way.changes or self.model.layout.goes_by_time):
                 continue
-            for one in left:
-                if one in lost:
-                    continue
-                after = one.of(self._state(way.state))
-                said = self._step(way, [of for _, of in formulas], after)
-                if said != "unsat":
-                    at = f"path {way.number + 1} of {len(self.model.ways)}"
-                    self.reasons[one.name] = (
-                        f"an event breaks it from a state that may be unreachable ({at}): ask for "
-                        "an invariant that excludes it as well"
-                        if said == "sat"
-                        else f"no answer for {at}: try a larger effort"
-                    )
-                    lost.append(one)
+            open_ones = [one for one in left if one not in lost]
+            lost += self._lost_on(way, formulas, open_ones)
         return lost
+
+    def _lost_on(
+        self, way: Way, before: list[Formula], open_ones: list[Invariant]
+    ) -> list[Invariant]:
+        """Those that one path may break: a model breaks some at once, and is asked for again."""
+        lost: list[Invariant] = []
+        fresh = Shared()
+        after = self._state(way.state)
+        shown = [(one, one.of(after).shown(way.touched, fresh)) for one in open_ones]
+        given = self._given(way, before, fresh)
+        while shown:
+            wrong = z3.Or(*(z3.Not(term) for _, term in shown))
+            said, model = solve([*given, wrong], self.budget, self._effort(shown))
+            if said == "unsat":
+                return lost
+            broken = [] if said == "unknown" else [one for one in shown if _fails(model, one[1])]
+            if not broken:
+                return lost + self._one_by_one(way, given, shown)
+            for one in broken:
+                shown.remove(one)
+                lost.append(one[0])
+                self._note(one[0], way, "sat")
+        return lost
+
+    def _effort(self, shown: list[Any]) -> float:
+        """What nobody has asked for is given up sooner."""
+        asked = any(one.is_asked for one, _ in shown)
+        return self.budget.effort if asked else min(self.budget.effort, _OF_HELPERS)
+
+    def _one_by_one(self, way: Way, given: list[Any], shown: list[Any]) -> list[Invariant]:
+        lost = []
+        for one in shown:
+            said, _ = solve([*given, z3.Not(one[1])], self.budget, self._effort([one]))
+            if said != "unsat":
+                lost.append(one[0])
+                self._note(one[0], way, said)
+        return lost
+
+    def _note(self, one: Invariant, way: Way, said: str) -> None:
+        at = f"path {way.number + 1} of {len(self.model.ways)}"
+        self.reasons[one.name] = (
+            f"an event breaks it from a state that may be unreachable ({at}): ask for an invariant "
+            "that excludes it as well"
+            if said == "sat"
+            else f"no answer for {at}: try a larger effort"
+        )
 
     def step(self, way: Way, known: list[Invariant], after: Formula) -> str:
         """Whether a formula holds after a path, given what holds before it: "unsat" is yes."""
@@ -109,19 +150,21 @@ class Induction:
     def _step(self, way: Way, before: list[Formula], after: Formula) -> str:
         fresh: dict[str, list[Any]] = {}
         shown = after.shown(way.touched, fresh)
+        return solve([*self._given(way, before, fresh), z3.Not(shown)], self.budget)[0]
+
+    def _given(self, way: Way, before: list[Formula], fresh: dict[str, list[Any]]) -> list[Any]:
+        """What is known of a path from a state of which formulas hold."""
         keys = {
             name: [*way.touched.get(name, ()), *fresh.get(name, ())]
             for name in {*way.touched, *fresh}
         }
-        conditions = [
+        return [
             *self.model.facts,
             way.guard,
             *self._assumed(),
             *(one.assumed(keys, {}) for one in before),
             *self._parts(before, keys),
-            z3.Not(shown),
         ]
-        return solve(conditions, self.budget)[0]
 
     def _assumed(self) -> list[Any]:
         view, state = Model.view(self.model.event), self._state(self.model.before)

@@ -191,6 +191,18 @@ class _Range:
             done += 1
 
 
+def _sorted(values: Iterable[Any], *, key: Any = None, reverse: Any = False) -> Any:
+    made = local.List(values)
+    keys = list(made) if key is None else [key(one) for one in made]
+    for one in keys:
+        if isinstance(one, Float) and path().fork(z3.fpIsNaN(one.term)):
+            raise ValueError("cannot sort NaN, which has no order")
+        if isinstance(one, tuple) and is_unknown(one):
+            refuse("sorting tuples of unknown values", "sort by one number")
+    order = sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
+    return local.List(made[at] for at in order)
+
+
 def _power(base: Any, exponent: Any, mod: Any = None) -> Any:
     if mod is not None or isinstance(exponent, Symbol):
         refuse("a power with an unknown exponent", "write a product")
@@ -427,6 +439,7 @@ BOTH: dict[Any, Callable[..., Any]] = {
     _B["sum"]: _sum,
     _B["len"]: _length,
     _B["range"]: _Range,
+    _B["sorted"]: _sorted,
     numbers.power: _power,
     numbers.negate: _negate,
 }

@@ -23,6 +23,8 @@ __all__ = ["Budget", "solve"]
 # Of z3's own count of work, per unit of effort: about a second on a machine of 2025.
 _WORK = 4_000_000
 _PER_CHEAP = 4
+_LITTLE = 0.2
+_SECONDS_OF_BITWUZLA = 2.0
 _SLOW = frozenset(
     (
         *(z3.Z3_OP_BSDIV, z3.Z3_OP_BUDIV, z3.Z3_OP_BSREM, z3.Z3_OP_BUREM, z3.Z3_OP_BSMOD),
@@ -73,13 +75,15 @@ def solve(conditions: list[Any], budget: Budget, effort: float | None = None) ->
         solver = _solver(coarse, budget, effort / _PER_CHEAP)
         if solver.check() == z3.unsat:
             return "unsat", None
-    solver = _solver(whole, budget, effort)
-    found = str(solver.check())
-    if found == "sat":
-        return found, simple.convert_model(solver.model())
-    if found == "unsat":
-        return found, None
-    return _second(solver, budget, effort), None
+    # What one of them answers at once the other may not answer at all: both get little, then more.
+    for share in (_LITTLE, 1.0):
+        solver = _solver(whole, budget, share * effort)
+        found = solver.check()
+        if found == z3.sat:
+            return "sat", simple.convert_model(solver.model())
+        if found == z3.unsat or _bitwuzla(conditions, budget, share * effort):
+            return "unsat", None
+    return "unknown", None
 
 
 @functools.cache
@@ -87,9 +91,8 @@ def _tactic() -> Any:
     """What makes a question simple: what is equal is put in, sums get one form, and a choice whose
     condition is known is made."""
     sums = z3.With("simplify", som=True, pull_cheap_ite=True)
-    return z3.Then(
-        sums, "propagate-values", "solve-eqs", z3.TryFor("ctx-simplify", 500), "solve-eqs", sums
-    )
+    contextual = z3.OrElse(z3.TryFor("ctx-simplify", 500), "skip")
+    return z3.Then(sums, "propagate-values", "solve-eqs", contextual, "solve-eqs", sums)
 
 
 def _solver(condition: Any, budget: Budget, effort: float) -> Any:
@@ -130,19 +133,20 @@ def _without_slow(term: Any) -> tuple[Any, bool]:
     return done[term.get_id()], bool(functions)
 
 
-def _second(solver: Any, budget: Budget, effort: float) -> str:
-    """What bitwuzla says of the same."""
-    left = min(budget.left, 10 * effort)
+def _bitwuzla(conditions: list[Any], budget: Budget, effort: float) -> bool:
+    """Whether bitwuzla finds that conditions cannot hold at once."""
+    left = min(budget.left, _SECONDS_OF_BITWUZLA * effort)
     if left <= 0:
         budget.cut_short = True
-        return "unknown"
+        return False
+    solver = z3.Solver()
+    solver.add(*conditions)
+    text = solver.to_smt2().replace("(check-sat)", "")
+    options = bitwuzla.Options()
+    options.set(bitwuzla.Option.TIME_LIMIT_PER, int(left * 1000))
     try:
-        text = solver.to_smt2().replace("(check-sat)", "")
-        options = bitwuzla.Options()
-        options.set(bitwuzla.Option.TIME_LIMIT_PER, int(left * 1000))
         parser = bitwuzla.Parser(bitwuzla.TermManager(), options)
         parser.parse("(set-logic ALL)\n" + text, True, False)
-        found = parser.bitwuzla().check_sat()
+        return bool(parser.bitwuzla().check_sat() == bitwuzla.Result.UNSAT)
     except Exception:  # whatever it does not read is not answered
-        return "unknown"
-    return "unsat" if found == bitwuzla.Result.UNSAT else "unknown"
+        return False

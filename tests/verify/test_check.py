@@ -3,14 +3,17 @@
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import specstream as ss
 from examples.verify import average, bank_before
-from specstream.operators.business import bank_transfers
+from specstream.compiler.language.definitions import keep_text
+from specstream.operators.business import bank_transfers, token_bucket
 from specstream.verify.properties import PropertyError
 
 
@@ -41,6 +44,7 @@ def test_the_bank_before_is_refuted_in_one_event_and_proved_of_positive_amounts(
     report.raise_unless("proved")
 
 
+@pytest.mark.slow
 def test_bank_transfers_is_solvent_and_keeps_the_money():
     def solvent(state):
         return all(balance >= 0 for balance in state.balances.values())
@@ -49,6 +53,33 @@ def test_bank_transfers_is_solvent_and_keeps_the_money():
     report.raise_unless("proved")
     # All but the two on which the dict is full: no stream of a few events gets there.
     assert (report.validated, report.paths) == (11, 13)
+
+
+def test_the_bank_of_the_readme_is_clean():
+    """Its raises are meant; nothing wraps, and no money is made or lost."""
+    text = Path("README.md").read_text()
+    found = re.search(r"```python\n(.*?)table = ", text, re.DOTALL)
+    assert found is not None
+    keep_text("<readme>", found[1])
+    names = {"__name__": "readme"}
+    exec(compile(found[1], "<readme>", "exec"), names)
+    transfers: ss.Operator = names["transfers"]  # type: ignore[assignment]
+    report = ss.verify.check(transfers, always=[bank_before.solvent, bank_before.conserved])
+    report.raise_unless("proved")
+    report = ss.verify.check(transfers)
+    assert {one.what for one in report.findings} == {"raises ValueError", "raises IndexError"}
+
+
+@pytest.mark.slow
+def test_the_level_of_a_token_bucket():
+    """The helper is found: the time in a bucket is that of its last write."""
+
+    def level(state):
+        return all(0 <= bucket.level <= 40 for bucket in state.buckets.values())
+
+    report = ss.verify.check(token_bucket(10, 1, 4), always=level)
+    report.raise_unless("proved")
+    assert "buckets.at is the time of the last write" in report.verdicts[0].helpers
 
 
 class Counter(ss.State):
@@ -111,6 +142,7 @@ def test_properties_of_each_event():
     assert verdicts(report) == {"told": "proved", "silent": "refuted", "odd": "proved"}
 
 
+@pytest.mark.slow
 def test_window_sums_two_ways():
     report = ss.verify.same(average.old, average.new)
     assert report.said == "proved"
