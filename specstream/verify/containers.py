@@ -24,12 +24,11 @@ from specstream.declarations.element_types import Storage
 from specstream.declarations.state_layout import Field
 from specstream.verify.elements import key_term, load, refused, store, wide_term
 from specstream.verify.paths import path, refuse
-from specstream.verify.values import Bool, Int, as_int, bits, choose
+from specstream.verify.values import Bool, Int, bits, choose
 
-__all__ = ["Array", "Dict", "Record", "Sequence", "Set", "Store", "part_names"]
+__all__ = ["Array", "Dict", "Record", "Set", "Slots", "Store", "held_now", "part_names"]
 
 _MOST_ELEMENTS = 64
-_SHORT = 4
 
 
 class Store(dict[str, Any]):
@@ -119,7 +118,7 @@ def record_values(shape: Shape, record: Any, what: str) -> list[Any]:
     ]
 
 
-class _Slots:
+class Slots:
     """What holds values of a shape by keys, each word in an array of its own."""
 
     def __init__(self, name: str, shape: Shape, state: Store) -> None:
@@ -189,7 +188,7 @@ class Array:
 
     def __init__(
         self,
-        slots: _Slots,
+        slots: Slots,
         offset: Any,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
@@ -203,7 +202,7 @@ class Array:
         strides = [1]
         for length in reversed(lengths[1:]):
             strides.insert(0, strides[0] * length)
-        return cls(_Slots(field.name, shape, state), 0, lengths, tuple(strides))
+        return cls(Slots(field.name, shape, state), 0, lengths, tuple(strides))
 
     @property
     def name(self) -> str:
@@ -337,7 +336,7 @@ class Dict:
     def __init__(self, field: Field, state: Store, after: int) -> None:
         assert field.container is not None
         self._of, self._after = field.container, after
-        self._slots = _Slots(field.name, field.container.value, state)
+        self._slots = Slots(field.name, field.container.value, state)
         self.name, self.store = field.name, state
 
     def _key(self, key: Any) -> Any:
@@ -491,162 +490,3 @@ def held_now(name: str, after: int, state: Store, key: Any) -> Any:
     at = z3.Select(state[f"{name}#at"], key)
     end = z3.If(at > INT64_MAX - after, bits(INT64_MAX), at + after)
     return z3.And(has, end > state.now)
-
-
-# ---- lists and deques ----
-
-
-class Sequence:
-    """A list or deque of the state: elements from ``start`` on, of which there are ``count``."""
-
-    def __init__(self, field: Field, state: Store) -> None:
-        assert field.container is not None
-        self._of = field.container
-        self._slots = _Slots(field.name, field.container.value, state)
-        self.name, self.store = field.name, state
-        if self._of.value.record is not None:
-            refused(self.name, "records in a sequence", "keep them in a dict or an array")
-        if self._of.most <= _SHORT:
-            self._count_out()
-
-    def _count_out(self) -> None:
-        """Has a path for each length of a short one: places in it are then known, to the solver
-        as well."""
-        for length in range(self._of.most):
-            if path().fork(self._count == length):
-                self._change(bits(length))
-                return
-        path().guard.append(self._count == self._of.most)
-        self._change(bits(self._of.most))
-
-    @property
-    def maxlen(self) -> Any:
-        return None if self._of.maxlen is None else Int64(self._of.maxlen)
-
-    @property
-    def zero(self) -> Any:
-        return 0.0 if self._of.value.parts[0].number == "float" else Int64(0)
-
-    @property
-    def _count(self) -> Any:
-        return self.store[f"{self.name}#count"]
-
-    @property
-    def _start(self) -> Any:
-        return self.store[f"{self.name}#start"]
-
-    def length(self) -> Any:
-        return Int(self._count)
-
-    def __bool__(self) -> bool:
-        return path().fork(self._count != 0)
-
-    def _word(self, index: Any) -> Any:
-        """Where an element is."""
-        whole = as_int(index)
-        if whole is None or isinstance(index, bool | Bool):
-            raise TypeError("an index is no integer")
-        term = whole.term
-        if not path().fork(z3.And(term >= -self._count, term < self._count)):
-            raise IndexError(f"{self._of.kind} index out of range")
-        return self._start + z3.If(term < 0, term + self._count, term)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            refused(self.name, "a slice", "write a loop over what it takes")
-        return self._slots.value_at(self._word(index))
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        if isinstance(index, slice):
-            refused(self.name, "a slice", "write a loop over what it takes")
-        self._slots.put_at(self._word(index), value)
-
-    def _change(self, count: Any, start: Any = None) -> None:
-        self.store[f"{self.name}#count"] = count
-        if start is not None:
-            self.store[f"{self.name}#start"] = start
-
-    def _forget(self, word: Any) -> None:
-        """An element counts no longer in the sum."""
-        for name, part in zip(self._slots.parts, self._of.value.parts, strict=True):
-            if f"{name}#sum" in self.store:
-                gone = wide_term(part, z3.Select(self.store[name], word))
-                self.store[f"{name}#sum"] = self.store[f"{name}#sum"] - gone
-
-    def _room(self, drop: str) -> bool:
-        """Makes room for an element; False: there is none for any."""
-        if self._of.maxlen is None:
-            if path().fork(self._count >= self._of.limit):
-                raise OverflowError(f"state.{self.name} is full")
-        elif path().fork(self._count >= self._of.maxlen):
-            if self._of.maxlen == 0:
-                return False
-            self._take(drop)
-        return True
-
-    def _take(self, end: str) -> None:
-        if end == "left":
-            self._forget(self._start)
-            self._change(self._count - 1, self._start + 1)
-        else:
-            self._forget(self._start + self._count - 1)
-            self._change(self._count - 1)
-
-    def append(self, value: Any) -> None:
-        self._slots._terms(value)
-        if self._room("left"):
-            self._slots.put_at(self._start + self._count, value, z3.BoolVal(False))
-            self._change(self._count + 1)
-
-    def appendleft(self, value: Any) -> None:
-        if self._of.kind != "deque":
-            raise AttributeError("appendleft")
-        self._slots._terms(value)
-        if self._room("right"):
-            self._slots.put_at(self._start - 1, value, z3.BoolVal(False))
-            self._change(self._count + 1, self._start - 1)
-
-    def extend(self, values: Any) -> None:
-        for one in list(values):
-            self.append(one)
-
-    def pop(self, at: Any = -1) -> Any:
-        if path().fork(self._count == 0):
-            raise IndexError("pop from empty list")
-        if self._of.kind == "list" and at != -1:
-            refused(self.name, "pop(i)", "take from an end")
-        value = self._slots.value_at(self._start + self._count - 1)
-        self._take("right")
-        return value
-
-    def popleft(self) -> Any:
-        if path().fork(self._count == 0):
-            raise IndexError("pop from an empty deque")
-        value = self._slots.value_at(self._start)
-        self._take("left")
-        return value
-
-    def clear(self) -> None:
-        self._change(bits(0))
-        for name in self._slots.parts:
-            if f"{name}#sum" in self.store:
-                self.store[f"{name}#sum"] = z3.BitVecVal(0, 128)
-
-    def __iter__(self) -> Iterator[Any]:
-        for at in each(self._count):
-            yield self._slots.value_at(self._start + at)
-
-    def __contains__(self, value: object) -> bool:
-        return any(own == value for own in self)
-
-    def __getattr__(self, name: str) -> Any:
-        refused(self.name, f"the method {name}()", "use append, pop, popleft, [] and loops")
-
-
-def each(count: Any) -> Iterator[int]:
-    """0, 1, 2 ... below an unknown count; after ``rounds`` of them the path is cut."""
-    at = 0
-    while path().fork(count > at):
-        path().turn(at)
-        yield at
-        at += 1

@@ -112,11 +112,11 @@ def store(storage: Storage, value: Any, what: str) -> Any:
                 return found.term
             return z3.fpFPToFP(NEAREST, found.term, z3.Float32())
         case "str":
-            if not isinstance(value, String | Text):
+            if not isinstance(value, String | Text | str):
                 raise _mismatch(what, storage, value)
             code = as_int(value).term
             return z3.If(code == 0, bits(_EMPTY), code)
-    is_text = isinstance(value, String | Text)
+    is_text = isinstance(value, String | Text | str)
     whole = as_int(value)
     if whole is None or (is_text and storage.name != "int"):
         raise _mismatch(what, storage, value)

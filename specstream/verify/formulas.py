@@ -19,10 +19,11 @@ import z3
 
 from specstream.compiler.language import numbers
 from specstream.declarations.state_layout import Field, Layout
-from specstream.verify.containers import Array, Dict, Sequence, Set, Store, _Slots, held_now
+from specstream.verify.builtin_functions import BOTH, both, is_none
+from specstream.verify.containers import Array, Dict, Set, Slots, Store, held_now
 from specstream.verify.elements import key_parts, key_sort
-from specstream.verify.library import BOTH, both, is_none
 from specstream.verify.paths import explore, refuse
+from specstream.verify.sequences import Sequence
 from specstream.verify.step import TICK, State
 from specstream.verify.values import INT, Bool, Int, Symbol, truth, wide
 
@@ -350,7 +351,7 @@ class Entries:
     what: str
     after: int
     sort: Any = dataclasses.field(init=False)
-    slots: _Slots = dataclasses.field(init=False)
+    slots: Slots = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         of = self.field.container
@@ -358,7 +359,7 @@ class Entries:
         shape = of.value if of is not None else self.field.record
         if shape is None:
             shape = Array.of(self.field, self.state)._slots.shape
-        self.slots = _Slots(self.field.name, shape, self.state)
+        self.slots = Slots(self.field.name, shape, self.state)
 
     def _there(self, key: Any) -> Any:
         name, of = self.field.name, self.field.container

@@ -33,6 +33,8 @@ class Verdict:
         table: of a refutation: the stream.
         helpers: what was proved along with it and nobody asked for.
         seconds: that it took.
+        kind: "always", "each" or "same".
+        expected: of "same", what was expected and what was found.
     """
 
     name: str
@@ -79,6 +81,8 @@ class Report:
         undecided: why nothing more is known; empty: all that was asked is answered.
         unreached: lines that no stream of a few events reaches, as far as was looked.
         seconds: that it took.
+        cut_short: whether the time has ended it, so that another machine may find more.
+        deepest: length of the longest streams that findings were looked for in.
     """
 
     operator: str
@@ -100,13 +104,20 @@ class Report:
         return max(found, key=_ORDER.index, default="holds")
 
     def exit_status(self, require: str | None = None) -> int:
-        """0, 1 where something is refuted, 3 where it is not known, or not proved as required."""
+        """0, 1 where something is refuted, 3 where it is not known.
+
+        Args:
+            require: "proved": 3 as well where something holds only as far as was looked.
+        """
         if self.said == "holds" and require == "proved":
             return 3
         return EXIT[self.said]
 
     def raise_unless(self, said: str = "holds") -> None:
-        """Raises unless all is proved, or with "holds" at least not refuted.
+        """Raises unless the verdicts are good enough.
+
+        Args:
+            said: "proved", or "holds", which is enough as far as was looked.
 
         Raises:
             Refuted: with the report as its text.
@@ -168,8 +179,10 @@ class Report:
             yield f"undecided  {reason}"
         if not self.verdicts and not self.findings and not self.undecided:
             yield f"  nothing raises, wraps or is full within {_events(self.deepest)}"
+        ran = f"{self.validated} of {self.paths} paths ran as the model says"
+        is_same = any(one.kind == "same" for one in self.verdicts)
         yield (
-            f"{self.operator}: {self.validated} of {self.paths} paths ran as the model says, "
+            f"{self.operator}: {f'{self.paths} pairs of paths' if is_same else ran}, "
             f"{self.seconds:.1f} s. Not covered: memory, time, rejected rows, effects outside."
         )
         if self.cut_short:

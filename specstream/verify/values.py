@@ -166,6 +166,8 @@ def as_int(value: Any) -> Any:
         return Int(z3.If(value.term, bits(1), bits(0)))
     if isinstance(value, Text):
         return Int(bits(int(value.code)))
+    if isinstance(value, str):  # of a property
+        return Int(bits(string_code(value)))
     if isinstance(value, String):
         return Int(value.term)
     if isinstance(value, Uint64):
@@ -184,7 +186,7 @@ def as_float(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return Float(z3.FPVal(value, FLOAT))
-    whole = None if isinstance(value, String | Text) else as_int(value)
+    whole = None if isinstance(value, String | Text | str) else as_int(value)
     if whole is None:
         return None
     if whole.signed:
@@ -219,7 +221,7 @@ def choose(condition: Any, yes: Any, no: Any) -> Any:
     of_bool = (Bool, bool)
     if isinstance(yes, of_bool) and isinstance(no, of_bool):
         return Bool(z3.If(condition, truth(yes), truth(no)))
-    if isinstance(yes, String | Text) and isinstance(no, String | Text):
+    if isinstance(yes, String | Text | str) and isinstance(no, String | Text | str):
         return String(z3.If(condition, as_int(yes).term, as_int(no).term))
     whole = (Int, int)
     if isinstance(yes, whole) and isinstance(no, whole) and not isinstance(yes, bool):
@@ -267,7 +269,7 @@ def _compared(left: Any, right: Any, compare: str) -> Any:
         if isinstance(left, Float) and isinstance(right, Float | float):
             return _OF_FLOATS[compare](left.term, as_float(right).term)
         if isinstance(left, Float):
-            whole = None if isinstance(right, String | Text) else as_int(right)
+            whole = None if isinstance(right, String | Text | str) else as_int(right)
             if whole is None:
                 return None
             return _of_int_and_float(whole, left, _MIRRORED[compare])
@@ -306,7 +308,7 @@ def same(left: Any, right: Any) -> Any:
 
 def _comparison(compare: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        if isinstance(self, String) or isinstance(other, String | Text):
+        if isinstance(self, String) or isinstance(other, String | Text | str):
             refuse("the order of strings", "compare values of the event alone")
         found = _compared(self, other, compare)
         return NotImplemented if found is None else Bool(found)
@@ -455,7 +457,7 @@ def _quotient(a: Any, b: Any) -> Any:
 
 
 def _operate(name: str, left: Any, right: Any) -> Any:
-    if isinstance(left, String | Text) or isinstance(right, String | Text):
+    if isinstance(left, String | Text | str) or isinstance(right, String | Text | str):
         if name not in ("and", "or", "xor", "lshift", "rshift"):
             return NotImplemented
     elif isinstance(left, Float | float) or isinstance(right, Float | float):

@@ -142,6 +142,36 @@ def test_properties_of_each_event():
     assert verdicts(report) == {"told": "proved", "silent": "refuted", "odd": "proved"}
 
 
+def test_strings_in_properties():
+    class Last(ss.State):
+        kind = ss.scalar(str)
+        seen = ss.dict(str, int)
+
+    @ss.operator(state=Last, event={"kind": str}, emits={"kind": str})
+    def last(state, event, emit):
+        if event.kind == "open" or event.kind == "closed":
+            state.kind = event.kind
+            state.seen[event.kind] = 1
+            emit(event.kind)
+
+    def one_of_three(state):
+        return state.kind in ("", "open", "closed")
+
+    def never_closed(state):
+        return state.kind != "closed"
+
+    def not_seen(state):
+        return "open" not in state.seen
+
+    def told(event, rows):
+        return len(rows) == 0 or rows[0].kind == event.kind
+
+    report = ss.verify.check(last, always=[one_of_three, never_closed, not_seen], each=told)
+    assert [one.said for one in report.verdicts] == ["proved", "refuted", "refuted", "proved"]
+    assert report.verdicts[1].table is not None
+    assert report.verdicts[1].table.values == [{"kind": "closed"}]
+
+
 @pytest.mark.slow
 def test_window_sums_two_ways():
     report = ss.verify.same(average.old, average.new)

@@ -18,8 +18,9 @@ from specstream.compiler.language.bool_operators import OF_BOOLS
 from specstream.compiler.language.numbers import Int64, Uint64
 from specstream.compiler.language.text import Text
 from specstream.compiler.oracle.rewrite_oracle import ORACLE_MATH, ORACLE_NUMPY
+from specstream.verify.builtin_functions import BOTH
 from specstream.verify.counterexample import known
-from specstream.verify.library import BOTH, SAME, meaning
+from specstream.verify.library import SAME, meaning
 from specstream.verify.paths import NotModelled, explore
 from specstream.verify.values import FLOAT, Bool, Float, Int, String, Symbol, bits
 
