@@ -118,12 +118,12 @@ class Unrolled:
         for number in range(count):
             step = self.step(number)
             found += step.facts
-            if exact:
-                found += [
-                    z3.Not(guard)
-                    for way, guard in zip(self.model.ways, step.guards, strict=True)
-                    if way.stopped
-                ]
+            if not exact:
+                continue
+            pairs = list(zip(self.model.ways, step.guards, strict=True))
+            found += [z3.Not(guard) for way, guard in pairs if way.stopped]
+            # What is any value on a path is one with which some path is taken.
+            found.append(z3.Or(*(guard for way, guard in pairs if not way.stopped)))
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import decimal
 import importlib
 import importlib.util
 import sys
@@ -103,7 +104,8 @@ def event_values(
         of = column.arrow
         if pa.types.is_decimal(of):
             columns[name] = [
-                None if one is None else int(one.scaleb(of.scale)) for one in values.to_pylist()
+                None if one is None else int(decimal.Decimal(one).scaleb(of.scale))
+                for one in values.to_pylist()
             ]
         elif pa.types.is_timestamp(of) or pa.types.is_date(of):
             whole = pa.int32() if pa.types.is_date(of) else pa.int64()

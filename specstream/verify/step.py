@@ -10,6 +10,7 @@ those of this file and of :mod:`specstream.verify.containers`.
 from __future__ import annotations
 
 import ast
+import linecache
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -292,6 +293,10 @@ class Model:
             way.place, way.stopped = stop.place, str(stop)
         except Exception as error:
             way.error, way.place = type(error), raised_at(error)
+            if isinstance(error, _OF_THE_MODEL) and not _is_raised_there(way.place):
+                # No compiled operator gets there: the values have no such operation here.
+                what = f"{type(error).__name__}, {error}"
+                way.error, way.stopped = None, f"line {way.place.line}: {what}; write it otherwise"
         else:
             way.state, way.rows = dict(state), emit.rows
         way.changes = any(not way.state[name].eq(begun[name]) for name in begun)
@@ -319,6 +324,14 @@ def _scratch(layout: Layout) -> dict[str, Any]:
             zero = term_of(one.storage, "" if one.kind == "str" else 0)
             found[one.name] = z3.K(INT, zero)
     return found
+
+
+_OF_THE_MODEL = (TypeError, AttributeError, NameError, NotImplementedError)
+
+
+def _is_raised_there(place: Place) -> bool:
+    """Whether a line is one of the user's that raises."""
+    return linecache.getline(place.file, place.line).lstrip().startswith("raise ")
 
 
 def raised_at(error: BaseException) -> Place:
