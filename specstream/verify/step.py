@@ -24,6 +24,7 @@ from specstream.compiler.language.user_code import is_own
 from specstream.declarations.element_types import Storage
 from specstream.declarations.state_layout import Field, Layout
 from specstream.definition.operator import Operator
+from specstream.errors import CompileError
 from specstream.verify.containers import (
     Array,
     Dict,
@@ -326,7 +327,7 @@ def _scratch(layout: Layout) -> dict[str, Any]:
     return found
 
 
-_OF_THE_MODEL = (TypeError, AttributeError, NameError, NotImplementedError)
+_OF_THE_MODEL = (TypeError, AttributeError, NameError, NotImplementedError, CompileError)
 
 
 def _is_raised_there(place: Place) -> bool:
