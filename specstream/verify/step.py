@@ -254,6 +254,16 @@ class Model:
                 f"operator {operator.name!r} is interpreted",
                 "compile it: leave interpreted=True out",
             )
+        if operator.has_timers:
+            refuse(
+                f"operator {operator.name!r} has timers, whose firing has no meaning here yet",
+                "verify the operator without on_timer=",
+            )
+        if operator.sources or operator.event.phases:
+            refuse(
+                f"{operator.name!r} is a pipeline, which has no meaning here yet",
+                "verify its operators one by one",
+            )
         self.operator, self.layout = operator, operator.layout
         self.before, self.start = unknown(operator.layout, suffix), initial(operator.layout)
         self.event = Event(operator.event)

@@ -6,6 +6,7 @@
 import importlib
 import pkgutil
 import time
+from typing import Any
 
 import corpus
 import numpy as np
@@ -28,7 +29,7 @@ from specstream.verify.step import Model
 EVENTS = 3
 
 
-def pinned(event: Event, values, at: int) -> list[object]:
+def pinned(event: Event, values: dict[str, Any], at: int) -> list[object]:
     """The terms of an event are these values."""
     found = [event.terms["#time"] == at]
     for name, column in event._schema:
@@ -45,7 +46,7 @@ def pinned(event: Event, values, at: int) -> list[object]:
     return found
 
 
-def compare(operator: ss.Operator, table, seconds: float = 10.0) -> bool:
+def compare(operator: ss.Operator, table: pa.Table, seconds: float = 10.0) -> bool:
     """Whether the first events take paths that have a meaning; they have to be the oracle's."""
     try:
         model = Model(operator, 4, time.monotonic() + seconds)
