@@ -134,6 +134,7 @@ __all__ = [
     "timestamp",
     "tune",
     "verbs",
+    "verify",
     "when",
     "windows",
 ]
@@ -208,6 +209,7 @@ _MODULES = {
     "structures": "specstream.structures",
     "testing": "specstream.testing",
     "verbs": "specstream.verbs",
+    "verify": "specstream.verify",
     "windows": "specstream.windows",
 }
 

@@ -26,6 +26,7 @@ try:
         run,
         state,
         tune,
+        verify,
     )
 except Exception as broken:
     # A package that is missing, or of a version with which nothing can be imported.
@@ -59,5 +60,6 @@ for command in (
     run.run,
     state.state,
     tune.tune,
+    verify.verify,
 ):
     main.add_command(command)

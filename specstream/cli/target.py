@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import types
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,8 @@ from specstream.pipelines.pipeline import Pipeline
 from specstream.rules.declared import Rule
 
 __all__ = [
-    *("OPERATOR", "PIPELINE", "RULE", "expression", "load_operator", "load_rule"),
-    "parse_arguments",
+    *("OPERATOR", "PIPELINE", "RULE", "expression", "load_function", "load_operator"),
+    *("load_rule", "parse_arguments"),
 ]
 
 # Values of --arg that are no literals but name the type of a column or field.
@@ -130,6 +132,26 @@ def load_rule(target: str, arguments: dict[str, object]) -> Rule:
     return next(iter(rules.values()))
 
 
+def load_function(target: str) -> Callable[..., Any]:
+    """The plain function that ``MODULE:FUNCTION`` names.
+
+    Raises:
+        click.ClickException: the module or the name is not there, or is no function.
+    """
+    where, _, name = target.rpartition(":")
+    module = _imported(where)
+    found = getattr(module, name, None)
+    if not isinstance(found, types.FunctionType):
+        known = [
+            key for key, value in vars(module).items() if isinstance(value, types.FunctionType)
+        ]
+        raise click.ClickException(
+            f"module {where!r} has no function {name!r}; functions in it: "
+            f"{', '.join(known) or 'none'}"
+        )
+    return found
+
+
 def _article(operator: Operator) -> str:
     if isinstance(operator, Rule):
         return "a rule"
@@ -159,6 +181,9 @@ def _load_file(path: Path) -> Any:
         raise click.ClickException(f"no file {str(path)!r}")
     # A name of its own, so that a file called json.py takes nobody's place.
     name = f"_operators_{path.stem}"
+    known = sys.modules.get(name)
+    if known is not None and getattr(known, "__file__", None) == str(path):
+        return known
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise click.ClickException(f"{str(path)!r} cannot be loaded as Python")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+import sys
 import textwrap
 import types
 from collections.abc import Callable
@@ -157,6 +159,25 @@ class Program:
     on_timer: Program | None = None
     event: Schema = field(default_factory=lambda: Schema((), ()))
 
+    def oracle_over(self, meaning: Callable[[Any], Any]) -> Callable[..., None]:
+        """The oracle over another library: the same code objects, with other values under the
+        names that they read.
+
+        Args:
+            meaning: gives what stands in place of a value of the oracle's library. It is asked once
+                for each value, and not for functions of the operator's own, which are taken along.
+
+        >>> import specstream as ss
+        >>> @ss.operator(event={"x": int}, emits={"least": int})
+        ... def least(event, emit):
+        ...     emit(min(event.x, 3))
+        >>> over = least.program.oracle_over(lambda value: max if callable(value) else value)
+        >>> over(None, type("event", (), {"x": 5}), print)
+        5
+        """
+        made: Callable[..., None] = _over(self.oracle, meaning, {})
+        return made
+
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""
         return tuple((one.filename, one.line, one.site, one.text) for one in self.written.values())
@@ -168,3 +189,30 @@ class Program:
             tree = parse(textwrap.dedent(one.text))
             found.append((one.filename, ast.increment_lineno(tree, one.line - 1)))
         return found
+
+
+def _over(value: Any, meaning: Callable[[Any], Any], done: dict[int, Any]) -> Any:
+    """A value that the oracle's code reads by a name, over another library."""
+    if id(value) in done:
+        return done[id(value)]
+    if isinstance(value, functools.partial):
+        function = _over(value.func, meaning, done)
+        return functools.partial(function, *value.args, **value.keywords)
+    if not isinstance(value, types.FunctionType) or not _is_rewritten(value):
+        done[id(value)] = meaning(value)
+        return done[id(value)]
+    # First the function, then what it reads: it may call itself.
+    names: dict[str, Any] = {"__builtins__": builtins}
+    made = types.FunctionType(value.__code__, names, value.__name__, value.__defaults__)
+    made.__kwdefaults__ = value.__kwdefaults__
+    done[id(value)] = made
+    for name, one in value.__globals__.items():
+        if name != "__builtins__":
+            names[name] = _over(one, meaning, done)
+    return made
+
+
+def _is_rewritten(function: types.FunctionType) -> bool:
+    """Whether it has names of its own, as the rewriting gives to what it makes."""
+    module = sys.modules.get(function.__module__)
+    return module is None or vars(module) is not function.__globals__

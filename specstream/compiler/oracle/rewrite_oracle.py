@@ -59,10 +59,10 @@ from specstream.declarations.records import is_record
 from specstream.declarations.updates import update_name
 from specstream.errors import SpecstreamError
 
-__all__ = ["OracleRewriter"]
+__all__ = ["ORACLE_MATH", "ORACLE_NUMPY", "OracleRewriter"]
 
-_ORACLE_MATH = OracleMath()
-_ORACLE_NUMPY = OracleNumpy()
+ORACLE_MATH = OracleMath()
+ORACLE_NUMPY = OracleNumpy()
 
 
 class OracleRewriter(Rewriter):
@@ -103,9 +103,9 @@ class OracleRewriter(Rewriter):
         if is_record(value):
             return maker(record_shape(value), oracle_constant)
         if value is math:
-            return _ORACLE_MATH
+            return ORACLE_MATH
         if value is np:
-            return _ORACLE_NUMPY
+            return ORACLE_NUMPY
         builtin, mathematical, numeric = (
             builtin_name(value),
             math_name(value),
@@ -114,9 +114,9 @@ class OracleRewriter(Rewriter):
         if builtin is not None:
             return numbers.ORACLE_BUILTINS[builtin]
         if mathematical is not None:
-            return getattr(_ORACLE_MATH, mathematical)
+            return getattr(ORACLE_MATH, mathematical)
         if numeric is not None:
-            return getattr(_ORACLE_NUMPY, numeric)
+            return getattr(ORACLE_NUMPY, numeric)
         return oracle_constant(value) if name in self.check.constants else value
 
     def visit_EmittedForm(self, node: EmittedForm) -> Any:

@@ -145,6 +145,7 @@ def maker(shape: Shape, constant: Callable[[Any], Any]) -> Callable[..., OracleR
             shape, _Cell([_checked(shape, at, given[name]) for at, name in enumerate(shape.names)])
         )
 
+    vars(made).update(shape=shape, defaults=defaults)  # for another library than the oracle's
     return made
 
 

@@ -1,0 +1,1 @@
+"""Operators with a defect each, for ``specstream verify``."""

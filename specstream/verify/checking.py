@@ -1,0 +1,332 @@
+"""``check``: what an operator can do on any stream."""
+
+# z3 carries no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import time as clock
+import types
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import z3
+
+from specstream.declarations.options import integer
+from specstream.definition.operator import Operator
+from specstream.errors import ConfigurationError
+from specstream.verify.bounded import Step
+from specstream.verify.counterexample import made_table
+from specstream.verify.formulas import Formula, PropertyState
+from specstream.verify.induction import Induction, Invariant
+from specstream.verify.invariants import helpers
+from specstream.verify.paths import NotModelled, OutOfTime
+from specstream.verify.properties import Property, PropertyError
+from specstream.verify.report import Report, Verdict
+from specstream.verify.search import Search
+from specstream.verify.solvers import Budget, solve
+from specstream.verify.step import Model
+
+__all__ = ["Functions", "check", "properties_of"]
+
+Functions = Callable[..., Any] | Iterable[Callable[..., Any]]
+_FIRST = 2  # events that are looked at before a proof is tried
+_FINDINGS = 3  # events of the streams that findings are looked for in
+
+
+def check(
+    operator: Operator,
+    *,
+    always: Functions = (),
+    each: Functions = (),
+    assume: Functions = (),
+    events: int = 8,
+    rounds: int = 4,
+    effort: float = 5.0,
+    time: float = 60.0,
+) -> Report:
+    """What an operator can do on *some* stream, or does on *every* one.
+
+    Without a property, the findings: which exceptions there are, and where integers wrap, each with
+    the shortest table that shows it. Every table has been run, on the sequential run and on an
+    engine of two threads, before it is told.
+
+    Args:
+        operator: made by :func:`specstream.operator`.
+        always: functions of ``(state)``, which are to hold before the first event and after each.
+        each: functions of any of ``(before, event, rows, after)``, which are to hold of each event.
+        assume: functions of ``(event)``: only streams are looked at whose events fit.
+        events: length of the streams that are looked at where there is no proof.
+        rounds: turns of a loop without a known end; what goes on longer is undecided.
+        effort: work for one question to a solver, in units of about a second.
+        time: the most seconds for all.
+
+    Raises:
+        ConfigurationError: a question is wrong; names the line of the property.
+
+    >>> import specstream as ss
+    >>> class Seen(ss.State):
+    ...     count = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"x": bool}, emits={})
+    ... def ticks(state, event, emit):
+    ...     if event.x and state.count < 3:
+    ...         state.count += 1
+    >>> def few(state):
+    ...     return 0 <= state.count <= 3
+    >>> ss.verify.check(ticks, always=few).said
+    'proved'
+    """
+    began = clock.monotonic()
+    if not isinstance(operator, Operator):
+        raise ConfigurationError(f"verify.check: {operator!r} is no operator; expected one")
+    operator.check_alone()
+    events = integer("events", events, 0, 1000)
+    rounds = integer("rounds", rounds, 0, 1000)
+    budget = Budget(effort, began + time)
+    invariants = properties_of(always, operator, ("state",), "always=")
+    steps = properties_of(each, operator, ("before", "event", "rows", "after"), "each=")
+    assumed = properties_of(assume, operator, ("event",), "assume=")
+    report = Report(operator.name)
+    try:
+        model = Model(operator, rounds, began + time / 2)
+        _Checking(model, assumed, budget, report, events).run(invariants, steps)
+    except NotModelled as stop:
+        _give_up(report, [*invariants, *steps], str(stop))
+    except OutOfTime:
+        report.cut_short = True
+        _give_up(
+            report,
+            [*invariants, *steps],
+            "the paths of the operator are too many: try fewer rounds=, or a larger time=",
+        )
+    report.seconds = clock.monotonic() - began
+    report.cut_short = report.cut_short or budget.cut_short
+    return report
+
+
+def properties_of(
+    given: Functions, operator: Operator, parameters: tuple[str, ...], option: str
+) -> list[Property]:
+    functions = [given] if callable(given) else list(given)
+    return [Property(one, operator, parameters, option) for one in functions]
+
+
+def _give_up(report: Report, properties: list[Property], reason: str) -> None:
+    known = {one.name for one in report.verdicts}
+    report.verdicts += [
+        Verdict(one.name, "undecided", reason=reason) for one in properties if one.name not in known
+    ]
+    if not properties:
+        report.undecided.append(reason)
+
+
+class _Checking:
+    """One call of :func:`check`."""
+
+    def __init__(
+        self, model: Model, assume: list[Property], budget: Budget, report: Report, events: int
+    ) -> None:
+        self.model, self.budget, self.report, self.events = model, budget, report, events
+        self.search = Search(model, assume, budget)
+        self.induction = Induction(model, assume, budget)
+        self.assume = assume
+        self._stop: tuple[int, str] | None = None
+        report.paths = len(model.ways)
+
+    def run(self, always: list[Property], each: list[Property]) -> None:
+        if (
+            self.assume
+            and solve(self.search.unrolled.facts(1, exact=False), self.budget)[0] == "unsat"
+        ):
+            names = ", ".join(one.name for one in self.assume)
+            raise PropertyError(f"assume={names}: no event fits it; all would hold of no stream")
+        if always or each:
+            self._answer(always, each)
+        else:
+            self.report.deepest = min(self.events, _FINDINGS)
+            self.report.findings = self.search.findings(self.report.deepest)
+            self._note_stopped()
+        self.search.validate()
+        self.report.validated = len(self.search.validated)
+        if self.search.broken:
+            reason = f"the model is not the operator: {self.search.broken[0]}; please report it"
+            self.report.undecided.append(reason)
+            self.report.findings.clear()
+            for one in self.report.verdicts:
+                one.said, one.reason = "undecided", reason
+
+    def _note_stopped(self) -> None:
+        for way in self.model.ways:
+            if way.stopped:
+                self.report.undecided.append(way.stopped)
+
+    def _answer(self, always: list[Property], each: list[Property]) -> None:
+        asked = {one.name: one for one in (*always, *each)}
+        first = min(_FIRST, self.events)
+        refuted = self._look(always, each, range(first + 1), is_last=False)
+        invariants = [
+            Invariant(one.name, partial(_of_state, one))
+            for one in always
+            if one.name not in refuted
+        ]
+        proved = self._proved(invariants)
+        for of in each:
+            if of.name not in refuted:
+                reason = self.induction.each(of, proved)
+                if reason:
+                    self.induction.reasons[of.name] = reason
+                else:
+                    self._say(Verdict(of.name, "proved", kind="each"))
+        done = {one.name for one in self.report.verdicts}
+        open_always = [one for one in always if one.name not in done]
+        open_each = [one for one in each if one.name not in done]
+        if open_always or open_each:
+            self._look(open_always, open_each, range(first + 1, self.events + 1), is_last=True)
+        self.report.verdicts.sort(key=lambda one: list(asked).index(one.name))
+
+    def _proved(self, asked: list[Invariant]) -> list[Invariant]:
+        """What is proved, with helping invariants where it is not without."""
+        began = clock.monotonic()
+        proved = self.induction.prove(asked)
+        helping: list[Invariant] = []
+        if len(proved) < len(asked) or not asked:
+            helping = self.induction.prove([*asked, *helpers(self.model)])
+            proved = helping
+        helped = [one.name for one in helping if not one.is_asked]
+        seconds = clock.monotonic() - began
+        for one in proved:
+            if one.is_asked:
+                self._say(Verdict(one.name, "proved", helpers=helped, seconds=seconds))
+        return proved
+
+    def _say(self, verdict: Verdict) -> None:
+        if all(one.name != verdict.name for one in self.report.verdicts):
+            self.report.verdicts.append(verdict)
+
+    def _look(
+        self, always: list[Property], each: list[Property], counts: range, is_last: bool
+    ) -> set[str]:
+        """Looks for streams that refute, from short to long; with ``is_last``, what is open is said
+        to hold as far as it was looked."""
+        refuted: set[str] = set()
+        if self._stop is not None:
+            for one in (*always, *each):
+                self._undecided(one, *self._stop)
+            return refuted
+        open_ones = [*always, *each]
+        deepest = counts.start - 1
+        for count in counts:
+            stopped = self.search.stopped(count) if count else None
+            for one in list(open_ones):
+                began = clock.monotonic()
+                found = self._refute(one, one in always, count)
+                if found is None:
+                    continue
+                found.seconds = clock.monotonic() - began
+                open_ones.remove(one)
+                self._say(found)
+                refuted.add(one.name)
+            if stopped is not None:
+                # Longer streams may go on behind it, where nothing is known.
+                self._stop = count - 1, stopped.stopped
+                for one in open_ones if is_last else ():
+                    self._undecided(one, *self._stop)
+                return refuted
+            deepest = count
+        if is_last:
+            for one in open_ones:
+                reason = self.induction.reasons.get(one.name, "")
+                self._say(Verdict(one.name, "holds", max(deepest, 0), f"not proved: {reason}"))
+        return refuted
+
+    def _undecided(self, one: Property, events: int, reason: str) -> None:
+        more = f"; holds up to {events} events" if events > 0 else ""
+        self._say(Verdict(one.name, "undecided", events, reason + more))
+
+    def _refute(self, one: Property, is_always: bool, count: int) -> Verdict | None:
+        """A stream of so many events that refutes a property; None: there is none."""
+        if not is_always and count == 0:
+            return None
+        facts = self.search.unrolled.facts(count)
+        keys: dict[str, list[Any]] = {}
+        for number in range(count):
+            for name, touched in self.search.unrolled.step(number).touched.items():
+                keys.setdefault(name, []).extend(touched)
+        wrong = self._wrong(one, is_always, count, keys)
+        lemmas = self._lemmas(one, count, keys) if is_always else []
+        said, _ = solve([*facts, *lemmas, wrong], self.budget)
+        if said == "unsat":
+            return None
+        if said == "unknown":
+            why = "time is over" if self.budget.cut_short else "no answer; try a larger effort="
+            more = f"; holds up to {count - 1} events" if count > 1 else ""
+            return Verdict(
+                one.name, "undecided", max(count - 1, 0), f"{why}, at {count} events{more}"
+            )
+        if count == 0:
+            table = self._empty()
+            return Verdict(one.name, "refuted", 0, "it does not hold before the first event", table)
+        shown = self.search.stream([wrong], count)
+        if shown is None or shown.differs or not self._is_wrong(one, is_always, shown):
+            reason = "a stream of the model does not do it when it is run"
+            why = "" if shown is None else shown.differs
+            return Verdict(one.name, "undecided", count - 1, f"{reason}: {why}")
+        return Verdict(one.name, "refuted", count, table=shown.table)
+
+    def _empty(self) -> Any:
+        return made_table(self.model.operator, [], [])
+
+    def _wrong(self, one: Property, is_always: bool, count: int, keys: Any) -> Any:
+        if is_always:
+            found = _of_state(one, self.search.state(count)).shown(keys, {})
+            return z3.Not(found)
+        step = self.search.unrolled.step(count - 1)
+        ways = [
+            z3.And(guard, z3.Not(self._of_event(one, way, step).shown(keys, {})))
+            for way, guard in zip(self.model.ways, step.guards, strict=True)
+            if not way.stopped
+        ]
+        return z3.Or(*ways)
+
+    def _of_event(self, one: Property, way: Any, step: Step) -> Formula:
+        layout = self.model.layout
+        after = {name: step.renamed(term) for name, term in way.state.items()}
+        rows = []
+        for row in way.rows:
+            terms = {name: step.renamed(term) for name, term in row.terms.items()}
+            rows.append(type(row)(row.schema, terms, row.nulls))
+        found: Formula = one.formula(
+            before=PropertyState(layout, step.before, step.before["#now"]),
+            after=PropertyState(layout, after, after["#now"]),
+            event=Model.view(step.event),
+            rows=rows,
+        )
+        return found
+
+    def _lemmas(self, one: Property, count: int, keys: Any) -> list[Any]:
+        """A shorter stream does not refute it."""
+        return [
+            _of_state(one, self.search.state(number)).assumed(keys, {}) for number in range(count)
+        ]
+
+    def _is_wrong(self, one: Property, is_always: bool, shown: Any) -> bool:
+        """Whether the property does not hold of what came out, of the oracle and of the engine."""
+        run = shown.replay
+        if is_always:
+            return not any(_holds(one, state=state) for state in (run.states[-1], run.engine_state))
+        rows = [types.SimpleNamespace(**row) for row in run.rows[-1]]
+        event = types.SimpleNamespace(**shown.table.values[-1])
+        return not _holds(one, before=run.states[-2], after=run.states[-1], event=event, rows=rows)
+
+
+def _holds(one: Property, **values: Any) -> bool:
+    try:
+        return one.holds(**values)
+    except (ArithmeticError, LookupError, ValueError):
+        return False
+
+
+def _of_state(of: Property, state: PropertyState) -> Formula:
+    found: Formula = of.formula(state=state)
+    return found

@@ -1,0 +1,230 @@
+"""Helping invariants: what may hold of every state, to be tried and left out where it does not.
+
+Nobody asks for these; a proof needs them. All that could be of use is put together from the words
+of the state, and :meth:`Induction.prove` eliminates what does not hold before the first event, or
+is broken by a step.
+"""
+
+# z3 carries no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import z3
+
+from specstream.compiler.language.numbers import Int64
+from specstream.declarations.element_types import Storage
+from specstream.declarations.state_layout import Field, Layout
+from specstream.verify.containers import part_names
+from specstream.verify.elements import widened
+from specstream.verify.formulas import Formula, SeenField
+from specstream.verify.induction import Invariant
+from specstream.verify.step import Model
+from specstream.verify.values import bits
+
+__all__ = ["between", "helpers"]
+
+_SMALL = 8
+_MOST_CONSTANTS = 6
+Terms = dict[str, Any]
+
+
+def helpers(model: Model) -> list[Invariant]:
+    """What may hold of the states of one operator."""
+    found = list(_of_words(model, _constants(model)))
+    found += _totals(model.layout, "")
+    return found
+
+
+def between(pair: Any) -> list[Invariant]:
+    """What may hold between the states of two operators over the same events."""
+    old, new = pair.old.layout, pair.new.layout
+    found = list(_equal_words(pair))
+    found += _totals(new, "", "", new)
+    found += _totals(old, "old:", "old:", old)
+    found += _totals(new, "", "old:", old)
+    found += _totals(old, "old:", "", new)
+    return found
+
+
+def _term(name: str, of: Callable[[Terms], Any]) -> Invariant:
+    """An invariant about a state's terms."""
+    return Invariant(name, lambda state: Formula("term", of(vars(state)["_store"])), False)
+
+
+# ---- words against others ----
+
+
+def _equal_words(pair: Any) -> Iterator[Invariant]:
+    """Words of two states that are equal, and elements at the same key."""
+    names = [name for name in pair.new.before if name not in ("#now", "#events")]
+    others = [name for name in pair.old.before if name not in ("#now", "#events")]
+    for left, right in itertools.product(names, others):
+        old = f"old:{right}"
+        if pair.before[left].sort() != pair.before[old].sort():
+            continue
+        alike = left.partition("#")[2] == right.partition("#")[2]
+        if not alike:
+            continue
+        yield _term(
+            f"{left} is {right} of the old one",
+            lambda terms, left=left, old=old: terms[left] == terms[old],  # type: ignore[misc]
+        )
+
+
+def _constants(model: Model) -> list[int]:
+    """Integers that the code compares with or stores."""
+    found: dict[int, None] = {}
+    function: Any = model.operator.program.oracle
+    waiting, seen = [function.__globals__], set()
+    while waiting:
+        names = waiting.pop()
+        if id(names) in seen:
+            continue
+        seen.add(id(names))
+        for value in names.values():
+            if isinstance(value, Int64):
+                found[int(value)] = None
+            elif hasattr(value, "__globals__") and "__ss_" in "".join(value.__globals__):
+                waiting.append(value.__globals__)
+    return sorted(found, key=abs)[:_MOST_CONSTANTS]
+
+
+def _words(layout: Layout) -> Iterator[tuple[Field, str, Storage]]:
+    """The integers of a state: each field, and the name and type of each of its words."""
+    for one in layout.fields:
+        if one.space != "state" or one.is_timers:
+            continue
+        if one.container is not None and one.container.kind == "priority_queue":
+            continue
+        shape = one.container.value if one.container is not None else one.record
+        parts: list[tuple[str, Storage]] = [(one.name, one.storage)]
+        if shape is not None:
+            parts = list(zip(part_names(one.name, shape), shape.parts, strict=False))
+        yield from ((one, name, part) for name, part in parts if part.number == "int")
+
+
+def _of_words(model: Model, constants: list[int]) -> Iterator[Invariant]:
+    for one, name, part in _words(model.layout):
+        yield from _bounds(one, name, part, constants)
+        if one.container is not None and one.container.expires:
+            yield _each(one, f"{name} is the time of the last write", partial(_is_at, name, one))
+        if model.operator.program.reads_timestamp:
+            yield _each(one, f"{name} is not after the last event", partial(_is_past, name, part))
+
+
+def _bounds(one: Field, name: str, part: Storage, constants: list[int]) -> Iterator[Invariant]:
+    for limit in dict.fromkeys((0, *constants)):
+        yield _each(one, f"{name} >= {limit}", partial(_at_least, name, part, limit))
+        yield _each(one, f"{name} <= {limit}", partial(_at_most, name, part, limit))
+
+
+def _word(terms: Terms, name: str, part: Storage, key: Any) -> Any:
+    return widened(part, terms[name] if key is None else z3.Select(terms[name], key))
+
+
+def _is_at(name: str, one: Field, terms: Terms, key: Any) -> Any:
+    return z3.Select(terms[name], key) == z3.Select(terms[f"{one.name}#at"], key)
+
+
+def _is_past(name: str, part: Storage, terms: Terms, key: Any) -> Any:
+    return _word(terms, name, part, key) <= terms["#now"]
+
+
+def _at_least(name: str, part: Storage, limit: int, terms: Terms, key: Any) -> Any:
+    return _word(terms, name, part, key) >= limit
+
+
+def _at_most(name: str, part: Storage, limit: int, terms: Terms, key: Any) -> Any:
+    return _word(terms, name, part, key) <= limit
+
+
+def _each(one: Field, name: str, of: Callable[[Terms, Any], Any]) -> Invariant:
+    """An invariant about every element of a field, or about a scalar."""
+
+    def formula(state: Any) -> Formula:
+        terms = vars(state)["_store"]
+        if one.container is None and one.dimensions == () and one.record is None:
+            return Formula("term", of(terms, None))
+        if one.container is None and one.dimensions == ():
+            return Formula("term", of(terms, bits(0)))
+        seen: SeenField = getattr(state, one.name)
+
+        def of_key(key: Any) -> tuple[Any, Formula]:
+            return seen._there(key), Formula("term", of(terms, key))
+
+        return Formula("all", field=one.name, body=of_key, sort=seen.sort)
+
+    return Invariant(name, formula, False)
+
+
+# ---- totals ----
+
+
+def _totals(
+    layout: Layout, prefix: str, other: str | None = None, of: Layout | None = None
+) -> list[Invariant]:
+    """Scalars that are the sum, or the number, of the elements of a short field."""
+    other, of = prefix if other is None else other, layout if of is None else of
+    scalars = [
+        one.name
+        for one in layout.fields
+        if one.space == "state"
+        and one.container is None
+        and one.shape == ()
+        and one.kind == "int"
+        and one.storage.size == 8
+    ]
+    found = []
+    for scalar, one in itertools.product(scalars, of.fields):
+        container = one.container
+        if container is not None:
+            found.append(
+                _term(
+                    f"{prefix}{scalar} is len({other}{one.name})",
+                    partial(_is_word, f"{prefix}{scalar}", f"{other}{one.name}#count"),
+                )
+            )
+        name = f"{other}{one.name}"
+        if container is not None and not container.is_keyed and container.value.is_whole:
+            short = container.most <= _SMALL and container.value.parts[0].number == "int"
+            if short and container.value.parts[0].size == 8:
+                whole = partial(_sum_of_sequence, name, container.most)
+                found.append(_total(f"{prefix}{scalar}", name, whole))
+        elif _is_short_array(one):
+            whole = partial(_sum_of_array, name, one.storage, one.size)
+            found.append(_total(f"{prefix}{scalar}", name, whole))
+    return found
+
+
+def _is_short_array(one: Field) -> bool:
+    is_array = one.container is None and one.record is None and one.shape != ()
+    return is_array and one.space == "state" and one.size <= _SMALL and one.kind == "int"
+
+
+def _is_word(left: str, right: str, terms: Terms) -> Any:
+    return terms[left] == terms[right]
+
+
+def _total(scalar: str, name: str, whole: Callable[[Terms], Any]) -> Invariant:
+    return _term(f"{scalar} is sum({name})", lambda terms: terms[scalar] == whole(terms))
+
+
+def _sum_of_sequence(name: str, most: int, terms: Terms) -> Any:
+    total: Any = bits(0)
+    for at in range(most):
+        element = z3.Select(terms[name], terms[f"{name}#start"] + at)
+        total = total + z3.If(terms[f"{name}#count"] > at, element, bits(0))
+    return total
+
+
+def _sum_of_array(name: str, storage: Storage, size: int, terms: Terms) -> Any:
+    total: Any = bits(0)
+    for at in range(size):
+        total = total + widened(storage, z3.Select(terms[name], bits(at)))
+    return total
