@@ -143,6 +143,11 @@ class String(Symbol):
     def __bool__(self) -> bool:
         return path().fork(z3.And(self.term != 0, self.term != z3.BitVecVal(_EMPTY, 64)))
 
+    def _letters(self, *_: Any) -> Any:
+        refuse("the letters of an unknown string", "compare it as a whole, with ==")
+
+    __len__ = __contains__ = startswith = endswith = _letters
+
 
 # ---- from one to the other ----
 
