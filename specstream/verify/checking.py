@@ -13,7 +13,7 @@ from typing import Any
 
 import z3
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.bounded import Step
@@ -35,6 +35,7 @@ _FIRST = 2  # events that are looked at before a proof is tried
 _FINDINGS = 3  # events of the streams that findings are looked for in
 
 
+@refuses_unknown
 def check(
     operator: Operator,
     *,

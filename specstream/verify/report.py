@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from specstream.declarations.options import refuses_unknown
 from specstream.errors import SpecstreamError
 from specstream.verify.counterexample import Table, shown
 
@@ -21,6 +22,7 @@ class Refuted(SpecstreamError, AssertionError):
     """What was asked of an operator is not so, or not known to be so."""
 
 
+@refuses_unknown
 @dataclass
 class Verdict:
     """What is known of one property.
@@ -53,6 +55,7 @@ class Verdict:
         return self.said
 
 
+@refuses_unknown
 @dataclass
 class Finding:
     """What some stream does to an operator: an exception, a wrapped result, a full container.
@@ -68,6 +71,7 @@ class Finding:
     table: Table
 
 
+@refuses_unknown
 @dataclass
 class Report:
     """What :func:`specstream.verify.check` found out.

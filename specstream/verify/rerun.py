@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from specstream.declarations.options import refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.counterexample import Replay, Table, replay
@@ -22,6 +23,7 @@ from specstream.verify.report import Refuted
 __all__ = ["difference", "event_values", "rerun"]
 
 
+@refuses_unknown
 def rerun(
     target: str,
     name: str,

@@ -15,7 +15,7 @@ from typing import Any
 
 import z3
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.checking import Functions, properties_of
@@ -35,6 +35,7 @@ __all__ = ["Pair", "same"]
 NAME = "same rows"
 
 
+@refuses_unknown
 def same(
     old: Operator,
     new: Operator,
