@@ -90,8 +90,9 @@ class Committed:
         self._options = options
         self._operator = options.operator
         self.words = options.operator.layout.allocate()
-        # Of the runtime: set when there is one.
-        self.uses: Callable[[StringTable], None] = _by_nobody
+        # Of the runtime, when there is one. Weakly, as its hooks may lead back here: both would go
+        # with the collector then, and not with the engine.
+        self.uses: Callable[[], Callable[[StringTable], None] | None] = _by_nobody
         self.strings = StringTable(options.operator.program.strings)
         self.constants = np.array(
             [string_code(text) for text in options.operator.program.strings], np.int64
@@ -128,7 +129,8 @@ class Committed:
     @strings.setter
     def strings(self, strings: StringTable) -> None:
         self._strings = strings
-        self.uses(strings)
+        if (use := self.uses()) is not None:
+            use(strings)
 
     def _no_events(self, strings: StringTable) -> PendingEvents:
         operator = self._operator
@@ -445,5 +447,5 @@ class _Restored:
     untold: UntoldFinals | None
 
 
-def _by_nobody(strings: StringTable) -> None:
+def _by_nobody() -> None:
     """Before there is a runtime."""

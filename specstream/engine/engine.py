@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -1048,7 +1049,7 @@ def _parts(
     native = Native(config, name)
     code.set_in(native)
     native.use_strings(committed.strings)
-    committed.uses = native.use_strings
+    committed.uses = weakref.WeakMethod(native.use_strings)
     hooks.set_in(native)
     lifetime = Lifetime(native, name)
     lifetime.serve(predictor)
