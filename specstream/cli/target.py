@@ -181,17 +181,18 @@ def _load_file(path: Path) -> Any:
         raise click.ClickException(f"no file {str(path)!r}")
     # A name of its own, so that a file called json.py takes nobody's place.
     name = f"_operators_{path.stem}"
-    known = sys.modules.get(name)
-    if known is not None and getattr(known, "__file__", None) == str(path):
-        return known
+    known, text = sys.modules.get(name), path.read_bytes()
+    if getattr(known, "_loaded", None) == (str(path), text):
+        return known  # so that an operator and what is said of it are of one module
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise click.ClickException(f"{str(path)!r} cannot be loaded as Python")
-    module = importlib.util.module_from_spec(spec)
+    module: Any = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     # Modules beside the file can be imported from it, as with `python FILE`.
     sys.path.insert(0, str(path.resolve().parent))
     spec.loader.exec_module(module)
+    module._loaded = str(path), text
     return module
 
 

@@ -17,7 +17,7 @@ __all__ = ["CHECKS", "has_spark", "install"]
 # Those that a user may want; the others are for working on specstream.
 EXTRAS = (
     *("spark", "cli", "nats", "kafka", "xml", "json", "plot", "metrics", "delta", "postgres"),
-    "testing",
+    *("testing", "verify"),
 )
 MACHINES = ("x86_64", "aarch64")
 

@@ -118,7 +118,7 @@ def _round(number: Any, ndigits: Any = None) -> Any:
 
 
 def _extremum(name: str, wins: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def extremum(first: Any, *others: Any, key: Any = None, default: Any = numbers._NOTHING) -> Any:
+    def extremum(first: Any, *others: Any, key: Any = None, default: Any = numbers.NOTHING) -> Any:
         values = list((first, *others) if others else first)
         if not values:
             return numbers.ORACLE_BUILTINS[name]((), default=default)
@@ -153,8 +153,8 @@ def _length(value: Any) -> Any:
     return value.length() if hasattr(type(value), "length") else numbers._length(value)
 
 
-def _sum(values: Iterable[Any], start: Any = numbers._NOTHING) -> Any:
-    total: Any = getattr(values, "zero", Int64(0)) if start is numbers._NOTHING else start
+def _sum(values: Iterable[Any], start: Any = numbers.NOTHING) -> Any:
+    total: Any = getattr(values, "zero", Int64(0)) if start is numbers.NOTHING else start
     for value in values:
         total = total + value
     return total

@@ -339,7 +339,7 @@ class Dict:
         self._slots = Slots(field.name, field.container.value, state)
         self.name, self.store = field.name, state
 
-    def _key(self, key: Any) -> Any:
+    def key_of(self, key: Any) -> Any:
         term = key_term(self._of.key, key, f"a key of state.{self.name}")
         if term is not None:
             path().touch(self.name, term)
@@ -356,17 +356,17 @@ class Dict:
         return path().fork(self.store[f"{self.name}#count"] != 0)
 
     def __contains__(self, key: object) -> bool:
-        term = self._key(key)
+        term = self.key_of(key)
         return term is not None and path().fork(self.held(term))
 
     def __getitem__(self, key: Any) -> Any:
-        term = self._key(key)
+        term = self.key_of(key)
         if term is None or not path().fork(self.held(term)):
             raise KeyError("?")
         return self._slots.value_at(term)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        term = self._key(key)
+        term = self.key_of(key)
         if term is None:
             return default
         held = self.held(term)
@@ -380,7 +380,7 @@ class Dict:
         return self._slots.value_at(term) if path().fork(held) else default
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        term = self._key(key)
+        term = self.key_of(key)
         if term is None:
             raise TypeError(f"a key of state.{self.name} is None")
         count, has = f"{self.name}#count", f"{self.name}#has"
@@ -402,7 +402,7 @@ class Dict:
             self.store[at] = z3.Store(self.store[at], term, self.store.now)
 
     def __delitem__(self, key: Any) -> None:
-        term = self._key(key)
+        term = self.key_of(key)
         if term is None or not path().fork(self.held(term)):
             raise KeyError("?")
         if self._of.value.record is not None:

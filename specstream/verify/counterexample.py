@@ -61,7 +61,7 @@ def small_model(conditions: list[Any], unrolled: Unrolled, count: int, budget: B
     events = [unrolled.step(number).event for number in range(count)]
     every = list(conditions)
     for event in events:
-        for name, column in event._schema:
+        for name, column in event.schema:
             if column.kind == "str":
                 codes = [event.terms[name] == string_code(one) for one in strings]
                 every.append(z3.Or(event.terms.get(f"{name}?", z3.BoolVal(False)), *codes))
@@ -70,7 +70,7 @@ def small_model(conditions: list[Any], unrolled: Unrolled, count: int, budget: B
         return None
     smaller = _Smaller(every, model, budget)
     for event in events:
-        for name, column in event._schema:
+        for name, column in event.schema:
             if f"{name}?" in event.terms:
                 smaller.first(event.terms[f"{name}?"], [z3.BoolVal(False)])
             term = event.terms[name]

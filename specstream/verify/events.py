@@ -28,13 +28,14 @@ class Event:
     """An event whose values are terms by name.
 
     Attributes:
+        schema: its columns.
         terms: ``column`` and ``column?`` for whether it is null, ``#time``, ``#sequence``, and what
             Python derives or draws.
         facts: what holds of every event.
     """
 
     def __init__(self, schema: Schema, suffix: str = "") -> None:
-        self._schema, self._suffix = schema, suffix
+        self.schema, self._suffix = schema, suffix
         self.terms: dict[str, Any] = {}
         self.facts: list[Any] = []
         for name, column in schema:
@@ -76,14 +77,14 @@ class EventView:
             return Int(event.terms["#sequence"])
         if name == "source":
             return Int(bits(0))
-        column = next((of for one, of in event._schema if one == name), None)
+        column = next((of for one, of in event.schema if one == name), None)
         if column is not None:
             return load(column_storage(column), event.terms[name])
-        derived = event._schema.derived_place(name)
+        derived = event.schema.derived_place(name)
         if derived is None:
             raise AttributeError(f"the event has no column {name!r}")
         if name not in self._drawn:
-            self._drawn[name] = self._derived(derived, event._schema)
+            self._drawn[name] = self._derived(derived, event.schema)
         return self._drawn[name]
 
     def _derived(self, of: Any, schema: Schema) -> Any:

@@ -199,7 +199,7 @@ def _in(value: Any, container: Any) -> Any:
         container = container._container()
     if isinstance(container, Dict | Set):
         of = container.members if isinstance(container, Set) else container
-        key = of._key(value)
+        key = of.key_of(value)
         return False if key is None else Bool(of.held(key))
     if isinstance(container, tuple):
         found: Any = False
@@ -361,7 +361,7 @@ class Entries:
             shape = Array.of(self.field, self.state)._slots.shape
         self.slots = Slots(self.field.name, shape, self.state)
 
-    def _there(self, key: Any) -> Any:
+    def has_key(self, key: Any) -> Any:
         name, of = self.field.name, self.field.container
         if of is None:
             size = 1
@@ -392,7 +392,7 @@ class Entries:
             found = of_function(of_entry)
             if found is None:
                 raise TypeError(f"{kind}() of what is no bool: compare with something")
-            return self._there(key), found
+            return self.has_key(key), found
 
         if len(self.field.dimensions) > 1:
             refuse(f"{kind}() over an array of several axes", "give the array one axis")

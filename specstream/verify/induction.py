@@ -235,7 +235,7 @@ class Induction:
                 elements = [
                     (
                         key,
-                        seen._there(key),
+                        seen.has_key(key),
                         wide_term(part, z3.Select(self.model.before[name], key)),
                     )
                     for key in keys.get(one.name, ())
@@ -254,6 +254,6 @@ class Induction:
             key = z3.FreshConst(seen.sort, "part")
             element = wide_term(part, z3.Select(self.model.before[name], key))
             known = [one.assumed({seen.field.name: [key]}, {}) for one in before]
-            said, _ = solve([*known, seen._there(key), element < 0], self.budget, 0.2)
+            said, _ = solve([*known, seen.has_key(key), element < 0], self.budget, 0.2)
             self._whole[name] = said == "unsat"
         return self._whole[name]

@@ -156,7 +156,7 @@ def _each(one: Field, name: str, of: Callable[[Terms, Any], Any]) -> Invariant:
         seen: SeenField = getattr(state, one.name)
 
         def of_key(key: Any) -> tuple[Any, Formula]:
-            return seen._there(key), Formula("term", of(terms, key))
+            return seen.has_key(key), Formula("term", of(terms, key))
 
         return Formula("all", field=one.name, body=of_key, sort=seen.sort)
 

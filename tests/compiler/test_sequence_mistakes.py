@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Callable
 
@@ -130,11 +129,6 @@ def a_queue_backwards(state, event, emit):
         state.x = x
 
 
-@refused("tuples with a string in them are compared, by heapq", "keep the string in a dict")
-def strings_without_an_order(state, event, emit):
-    heapq.heappush(state.rows, (event.name, event.a))
-
-
 @refused("a pattern of 2 parts meets state.xs", "write match list(state.xs):")
 def a_list_matched(state, event, emit):
     match state.xs:
@@ -183,11 +177,6 @@ def what_may_be_none_for_a_default(state, event, emit):
 @refused("setdefault of state.d gets None", "state.d.setdefault(key, 0)")
 def no_default(state, event, emit):
     state.d.setdefault(event.name)
-
-
-@refused("max of state.names", "keep a number in place of the string")
-def the_greatest_string(state, event, emit):
-    state.names[0] = max(state.names)
 
 
 @refused("is declared float and gets a list of the state", "list(x)")

@@ -523,11 +523,6 @@ def element_by_the_state(state, event, emit):
     emit(event.key[state.n], 1)
 
 
-def prefix_of_the_state(state, event, emit):
-    name = event.key if state.n else "x"
-    state.n = int(event.text.startswith(name))
-
-
 def dict_in_compiled_code(state, event, emit):
     parts = dict.fromkeys(event.key.split("-"), 1)
     emit(event.key, parts[state.first])
@@ -571,7 +566,6 @@ def late_name(state, event, emit):
     ("function", "line", "message"),
     [
         (element_by_the_state, 1, r"state\.n is known only when the event runs"),
-        (prefix_of_the_state, 2, "name is known only when the event runs"),
         (dict_in_compiled_code, 2, "parts is (computed by Python|a dict)"),
         (unknown_type, 2, r"found is computed by Python.*annotate"),
         (loop_over_unknown, 1, "a loop over json.loads"),

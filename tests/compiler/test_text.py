@@ -48,32 +48,8 @@ def mixed(state, event):
     return event.s if state.n == 0 else WORD
 
 
-def less(left, right):
-    return left < right
-
-
-def below(state, event, emit):
-    state.q = mixed(state, event) < "m"
-
-
-def between(state, event, emit):
-    state.q = "a" <= mixed(state, event) <= "m"
-
-
-def below_in_a_function(state, event, emit):
-    state.q = less(mixed(state, event), event.t)
-
-
 def above_a_number(state, event, emit):
     state.q = event.k >= mixed(state, event)
-
-
-def greatest(state, event, emit):
-    emit(max(mixed(state, event), "m"), 1)
-
-
-def least_of_three(state, event, emit):
-    emit(min(mixed(state, event), event.t, WORD), 1)
 
 
 def kept_maximum(state, event, emit):
@@ -158,10 +134,6 @@ def root(state, event, emit):
     state.x = math.sqrt(mixed(state, event))
 
 
-def length(state, event, emit):
-    state.n = len(mixed(state, event))
-
-
 def element(state, event, emit):
     emit(mixed(state, event)[0], 1)
 
@@ -173,10 +145,6 @@ def part(state, event, emit):
 def letters(state, event, emit):
     for letter in mixed(state, event):
         emit(letter, 1)
-
-
-def substring(state, event, emit):
-    state.q = "a" in mixed(state, event)
 
 
 def as_an_index(state, event, emit):
@@ -229,15 +197,14 @@ def equal_to_a_float(state, event, emit):
 
 
 REFUSED: list[tuple[Callable[..., None], str]] = [
-    *((one, "order") for one in (below, between, below_in_a_function, above_a_number)),
-    *((one, "event alone") for one in (greatest, least_of_three)),
+    (above_a_number, "order"),
     *((one, "event alone") for one in (joined, repeated, augmented)),
     *((one, "bits") for one in (formatted, subtracted, divided, halved)),
     *((one, "bits") for one in (negative, inverted, added_to_a_field, added_to_a_row)),
     *((one, "string") for one in (added_commutatively, kept_maximum)),
     *((one, "event alone") for one in (whole, real)),
     *((one, "event alone") for one in (numpy_whole, absolute, rounded, root)),
-    *((one, "event alone") for one in (length, element, part, letters, substring)),
+    *((one, "event alone") for one in (element, part, letters)),
     *((one, "string") for one in (as_an_index, as_a_stored_index, as_a_slice, as_a_bound)),
     *((one, "string") for one in (as_a_draw, into_float, into_floats, into_bool)),
     *((one, "string") for one in (into_narrow, into_uint, emitted_as_a_number)),
@@ -264,7 +231,7 @@ def test_what_would_compute_with_the_code_of_a_string_is_refused(
     assert "string" in str(error)
     assert error.filename == __file__
     first = function.__code__.co_firstlineno
-    assert error.line in range(first + 1, first + 4) or function is below_in_a_function
+    assert error.line in range(first + 1, first + 4)
 
 
 def hashes(state, event, emit):

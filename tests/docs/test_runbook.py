@@ -56,12 +56,12 @@ def top(state, event, emit):
 RUN = (
     "run op.py:top --from in --order-by time --output rows --checkpoint checkpoint --keep-batches 4"
 )
-JOB = f"""
+JOB = """
 from pathlib import Path
 
 from specstream.cli import main
 
-main(["{'", "'.join(RUN.split())}", *Path("options").read_text().split()])
+main(Path("options").read_text().split())
 """
 SPARK_JOB = """
 import specstream as ss
@@ -120,8 +120,13 @@ class Top:
             self.write(number)
 
     def options(self, text: str) -> None:
-        """Further options of the program."""
-        (self.path / "options").write_text(text)
+        """Further options of the program, or other values of those that it has."""
+        words = RUN.split()
+        for name in text.split():
+            if name in words:
+                at = words.index(name)
+                del words[at : at + 2]
+        (self.path / "options").write_text(" ".join(words + text.split()))
 
     def write(self, number: int, **changed: object) -> None:
         """An input file; a column may have other values, or, for None, be left out."""
@@ -166,7 +171,7 @@ class Top:
         for line in lines or commands.strip().splitlines():
             words = shlex.split(self.put_in(line))
             if words == ["python", "job.py"] and (self.path / "job.py").read_text() == JOB:
-                words = ["specstream", *RUN.split(), *(self.path / "options").read_text().split()]
+                words = ["specstream", *(self.path / "options").read_text().split()]
             if words[0] == "specstream" and not more and "--pdb" not in words:
                 status, text = self.called(words[1:], keys)
             else:

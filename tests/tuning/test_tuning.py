@@ -177,10 +177,11 @@ def test_what_is_refused_is_explained(
     status: int, message: str,
 ) -> None:  # fmt: skip
     given = [argument.format(file=operators) for argument in arguments]
-    result = invoke(
-        command, target.format(file=operators), "--input", data, "--order-by", "time",
-        "--seconds", "0.1", *given,
-    )  # fmt: skip
+    usual = ("--order-by", "time", "--seconds", "0.1")
+    for at in (0, 2):
+        if usual[at] not in given:
+            given += usual[at : at + 2]
+    result = invoke(command, target.format(file=operators), "--input", data, *given)
     assert result.exit_code == status, result.output
     assert message in " ".join(result.stderr.split())
 

@@ -32,7 +32,7 @@ EVENTS = 3
 def pinned(event: Event, values: dict[str, Any], at: int) -> list[object]:
     """The terms of an event are these values."""
     found = [event.terms["#time"] == at]
-    for name, column in event._schema:
+    for name, column in event.schema:
         value, term = values[name], event.terms[name]
         if column.nullable:
             found.append(event.terms[f"{name}?"] == z3.BoolVal(value is None))

@@ -383,17 +383,17 @@ def whole(exact: int, name: str) -> Int64:
     return int.__new__(Int64, exact)
 
 
-_NOTHING: Any = object()
+NOTHING: Any = object()
 
 
 def _extremum(name: str, wins: Callable[[Any, Any], bool]) -> Callable[..., Any]:
     def extremum(
-        first: Any, *others: Any, key: Callable[[Any], Any] | None = None, default: Any = _NOTHING
+        first: Any, *others: Any, key: Callable[[Any], Any] | None = None, default: Any = NOTHING
     ) -> Any:
         values: Iterator[Any] = iter((first, *others) if others else first)
-        best = next(values, _NOTHING)
-        if best is _NOTHING:
-            if default is not _NOTHING:
+        best = next(values, NOTHING)
+        if best is NOTHING:
+            if default is not NOTHING:
                 return default
             return getattr(builtins, name)(())  # which raises
         unsigned = best.__class__ is Uint64
@@ -417,17 +417,17 @@ def _length(value: Any) -> Int64:
     return int.__new__(Int64, len(value))
 
 
-def _sum(values: Iterable[Any], start: Any = _NOTHING) -> Any:
+def _sum(values: Iterable[Any], start: Any = NOTHING) -> Any:
     # Python's own sum compensates rounding errors from 3.12 on; native code does not. An array
     # begins with a zero of its own kind.
-    total: Any = getattr(values, "zero", Int64(0)) if start is _NOTHING else start
+    total: Any = getattr(values, "zero", Int64(0)) if start is NOTHING else start
     for value in values:
         total = total + value
     return total
 
 
-def _next(values: Iterator[Any], default: Any = _NOTHING) -> Any:
-    found = next(values) if default is _NOTHING else next(values, default)
+def _next(values: Iterator[Any], default: Any = NOTHING) -> Any:
+    found = next(values) if default is NOTHING else next(values, default)
     return getattr(found, "plain", found)  # a null is only a zero to whoever computes with it
 
 

@@ -402,6 +402,12 @@ sequence_method("sort", (ListField,), added=1)(plain_python(_sorted, "as given")
 _SORTED_BY = called(compiled(_sorted_by, apart=True))
 
 
+def _of_the_state(function: Callable[..., Any]) -> Rule:
+    """A rule of an operation that lists made by the operator have one of their own of."""
+    rule = called(compiled(function, apart=True))
+    return lambda context, args: rule(context, args) if isinstance(args[0], SequenceType) else None
+
+
 @list_sorted_by.rule
 def _sort_by_keys(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of = args[0]
@@ -423,7 +429,7 @@ def _part(values, first, step, count):
     return made
 
 
-part_of.rule(called(compiled(_part, apart=True)))
+part_of.rule(_of_the_state(_part))
 
 
 def _replaced(values, first, step, count, given):
@@ -443,7 +449,7 @@ def _replaced(values, first, step, count, given):
             insert(values, first + at, other[at])
 
 
-replace_part.rule(called(compiled(_replaced, apart=True)))
+replace_part.rule(_of_the_state(_replaced))
 
 
 def _copied(values):
