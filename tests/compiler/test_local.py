@@ -611,11 +611,6 @@ def not_known(state, event, emit):
         emit(one)
 
 
-def sorts_strings(state, event, emit):
-    words = [event.key]
-    words.sort()
-
-
 def keeps(state, event, emit):
     xs = [1]
     state.n = xs
@@ -648,7 +643,6 @@ def bad_hint(state, event, emit):
 REFUSED = [
     (mixes, 2, r"a list of int64 gets float64; .*begin it with floats"),
     (not_known, 2, r"what a list holds is not known here.*x: list\[float\] = \[\]"),
-    (sorts_strings, 2, r"a sort of strings.*key="),
     (keeps, 2, r"declared int and gets list"),
     (hashes, 1, r"is a key; keys are numbers, strings and tuples"),
     (other_key, 2, r"the keys of a dict are int64, but one is float64"),
