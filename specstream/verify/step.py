@@ -337,6 +337,7 @@ def _scratch(layout: Layout) -> dict[str, Any]:
     return found
 
 
+# What the model cannot express raises these where Python itself would not: no answer, no defect.
 _OF_THE_MODEL = (TypeError, AttributeError, NameError, NotImplementedError, CompileError)
 
 

@@ -134,8 +134,8 @@ def test_killed_no_alarm_is_lost_and_none_comes_twice(
         began, wanted = time.monotonic(), BATCH + dice.choice((1, 2, 3))
         while process.poll() is None and len(parts_of(tmp_path)) < wanted:
             assert time.monotonic() - began < PATIENCE
-            time.sleep(0.002)
-        time.sleep(dice.uniform(0, 0.1))
+            time.sleep(0.002)  # looks again
+        time.sleep(dice.uniform(0, 0.1))  # so that it dies at another place each time
         process.kill()
     finally:
         status = end(process)

@@ -24,7 +24,7 @@ class RandomNumbers:
 
     def __ss_key__(self, draw: int) -> tuple[int, int, int, int, int]:
         """What a draw depends on: the seed, time, source, sequence and number."""
-        raise NotImplementedError
+        raise NotImplementedError  # of the kind of event
 
     def random_bits(self, draw: int) -> Any:
         return self.__ss_unsigned__(lib.ss_random_bits(*self.__ss_key__(draw)))
