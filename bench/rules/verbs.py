@@ -189,7 +189,9 @@ def two_filters(state, event, emit):
 
 
 def _sum_of_hundred() -> Any:
-    return ss.windows.by_count(Total, add, 100, 1, event=EVENT, merge=merge)
+    return ss.windows.by_count(
+        Total, add, 100, 1, event=EVENT, merge=merge, result=lambda t: (t.sum,), emits=V
+    )
 
 
 def _moment(x: Any, n: int = 2) -> Any:
@@ -268,10 +270,11 @@ PAIRS = [
 
 
 def table(events: int, far: bool = False) -> pa.Table:
-    """Events with a fixed seed."""
+    """Events with a fixed seed; sums of 53 bits, which are the same in whatever order."""
     rng = np.random.default_rng(1)
     keys = rng.integers(0, 1000, events)
-    return pa.table({"k": keys, "value": rng.normal(size=events) if far else rng.random(events)})
+    near = rng.integers(0, 1024, events) / 1024
+    return pa.table({"k": keys, "value": rng.normal(size=events) if far else near})
 
 
 def measured(pair: Pair, amount: Amount) -> dict[str, Any]:
@@ -293,7 +296,9 @@ def measured(pair: Pair, amount: Amount) -> dict[str, Any]:
     try:
         for name in engines:
             run(name)
-        if any(not rows["by hand"].equals(one) for one in rows.values()):
+        # A window by hand also says where it begins and ends.
+        by_hand = rows["by hand"].select(rows["verb"].column_names)
+        if any(not by_hand.equals(rows[name]) for name in rows if name != "by hand"):
             raise DiffersError(f"{pair.name} and the same by hand give other rows")
         runs = {name: partial(run, name) for name in engines}
         times = interleaved(runs, amount.rounds, amount.row)
