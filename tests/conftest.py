@@ -209,7 +209,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark: all of its folder, and whoever asks for the session; and, as no part
     of the daily check, what tests benchmarks, which are programs for a quiet machine, and two
     thirds of the cases, or three quarters, where there are many of one kind that all compile
-    operators, or that are settings."""
+    operators, or that are settings. Refusals compile nothing, and any of them may be out of date
+    once more compiles: all stay.
+    """
     case: collections.Counter[str] = collections.Counter()
     cases = collections.Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
@@ -219,7 +221,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Not always the same of the settings that many tests go through: nor for each operator.
         one_in = 4 if cases[name] > 8 else 3
         turn = case[name] + (one_in - 1) * (case[name] // len(PATHS)) + len(name)
-        is_thinned = folder in THINNED or is_through_settings(item)
+        is_refusal = folder == "compiler" and "refus" in name
+        is_thinned = (folder in THINNED and not is_refusal) or is_through_settings(item)
         if is_thinned and cases[name] > 3 and turn % one_in != 1:
             item.add_marker("long")
         if HERE / "benchmarks" in item.path.parents:

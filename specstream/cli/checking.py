@@ -161,9 +161,11 @@ class Check:
             click.echo(f"\nrow {one['row']} of {one['file']}:\n{reason}")
         how = f"is violated {self.violations:,} times" if self.violations else "holds"
         how = how.removesuffix("s") if self.violations == 1 else how
+        how = how if self.rows else "was asked of no row: whether it holds is not known"
         are = "is" if self.open == 1 else "are"
         left = f"; {self.open:,} {are} open at the end" if self.open else ""
-        click.echo(f"{self._rule.name} {how} in {self.rows:,} rows{left}")
+        where = f" in {self.rows:,} rows" if self.rows else ""
+        click.echo(f"{self._rule.name} {how}{where}{left}")
 
     # ---- rows in ----
 

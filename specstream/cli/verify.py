@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow.parquet as pq
 
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.options import Command, SecondsRange, argument_option, json_option
@@ -44,6 +45,17 @@ __all__ = ["verify"]
     "--against",
     metavar="MODULE:OPERATOR",
     help="The operator before a change: whether both give the same rows.",
+)
+@click.option(
+    "--smallest",
+    metavar="EXPR",
+    help="The greatest value of a number, like len(state.queue), or a stream along which it grows.",
+)
+@click.option(
+    "--cover",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a Parquet file: one stream through as many paths as one can take.",
 )
 @click.option(
     "--events",
@@ -94,6 +106,8 @@ def verify(
     each: tuple[str, ...],
     assume: tuple[str, ...],
     against: str | None,
+    smallest: str | None,
+    cover: Path | None,
     events: int,
     rounds: int,
     effort: float,
@@ -109,8 +123,7 @@ def verify(
     stream or as far as was looked. Every stream that is shown has been run, sequentially and on an
     engine of two threads.
 
-    MODULE is a module name or the path of a .py file; OPERATOR an operator in it, or a function
-    that makes one from the --arg values.
+    OPERATOR may be a pipeline, or a function that makes one of both from the --arg values.
 
     The exit status is 0 if nothing is refuted, 1 if something is, 2 if the question is wrong, and 3
     if the answer is not known.
@@ -120,8 +133,11 @@ def verify(
         with reported_errors():
             needs("verify", "z3", "bitwuzla")
             from specstream.verify.checking import check
+            from specstream.verify.covering import cover as covered
             from specstream.verify.directory import write_counterexample
             from specstream.verify.same import same
+            from specstream.verify.smallest import number_of
+            from specstream.verify.smallest import smallest as smallest_of
 
             given = parse_arguments(arguments)
             operator = load_operator(target, given)
@@ -132,11 +148,21 @@ def verify(
                 "time": time,
                 "assume": _functions(assume, target),
             }
-            if against is not None:
-                if always or each:
-                    raise click.UsageError(
-                        "--against asks for the same rows, and takes no --always"
-                    )
+            asked = {"--against": against, "--smallest": smallest, "--cover": cover}
+            alone = [name for name, value in asked.items() if value is not None]
+            if alone and (always or each or len(alone) > 1):
+                others = [*alone[1:], *["--always"] * bool(always), *["--each"] * bool(each)]
+                raise click.UsageError(
+                    f"{alone[0]} is a question of its own: leave out {', '.join(others)}"
+                )
+            if cover is not None:
+                found = covered(operator, **limits | {"events": min(events, 4)})
+                pq.write_table(found.table, cover)
+                click.echo(json_line(found.to_dict()) if as_json else str(found))
+                sys.exit(3 if found.undecided else 0)
+            if smallest is not None:
+                report = smallest_of(operator, number_of(smallest, operator), **limits)
+            elif against is not None:
                 report = same(load_operator(against, given), operator, **limits)
             else:
                 report = check(

@@ -1,6 +1,7 @@
 """A pipeline under plain Python: phase after phase, vertex after vertex, path after path.
 
-It is what compiled code is compared with, and shares nothing with it but the plan.
+It is what compiled code is compared with, and shares nothing with it but the plan. What rows,
+events and nulls are is said by :class:`Words`: over another library a pipeline runs as well.
 """
 
 from __future__ import annotations
@@ -33,25 +34,31 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.schema import Column, Kind, Schema
 
-__all__ = ["phase_oracle", "timer_oracle"]
+__all__ = ["Path", "VertexRun", "Words", "phase_oracle", "timer_oracle"]
 
 _OF_EVENT = ("timestamp", "source", "sequence")
 Path = tuple[int, ...]
-Rows = dict[Path, tuple[Any, ...]]
-"""Of one stream in one phase: the words of each row, as ``emit`` makes them, by its path."""
+Rows = dict[Path, Any]
+"""Of one stream in one phase: each row, as ``emit`` makes it, by its path."""
 
 
-def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
-    """What runs one phase; parameters (state, event, emit)."""
+def phase_oracle(plan: Plan, words: Words | None = None) -> Callable[[Any, Any, Any], None]:
+    """What runs one phase; parameters (state, event, emit).
 
-    def phase(state: Any, event: OracleEvent, emit: OracleEmit) -> None:
-        events = _events_of(plan, event)
-        _vertices(plan, state, event, emit, events)
+    Args:
+        plan: of the pipeline.
+        words: what rows, events and nulls are; those of the oracle.
+    """
+    library = words or Words()
+
+    def phase(state: Any, event: Any, emit: Any) -> None:
+        events = _events_of(plan, event, library)
+        _vertices(plan, state, event, emit, events, library)
         for source, of_source in events.items():
             for sink in plan.sinks_of(source):
                 for path in sorted(of_source):
-                    row = _row_of_event(plan, sink, of_source[path])
-                    emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
+                    row = library.row_of_event(plan, sink, of_source[path])
+                    library.to_sink(plan, sink, sink.columns, row, emit)
 
     return phase
 
@@ -61,7 +68,8 @@ def timer_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
 
     def phase(state: Any, timer: OracleTimer, emit: OracleEmit) -> None:
         fires = field_of(timer).name.rpartition(".")[0]
-        _vertices(plan, state, timer, emit, {name: {} for name in plan.sources}, fires)
+        events: dict[str, dict[Path, Any]] = {name: {} for name in plan.sources}
+        _vertices(plan, state, timer, emit, events, Words(), fires)
 
     return phase
 
@@ -69,27 +77,27 @@ def timer_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
 def _vertices(
     plan: Plan,
     state: Any,
-    event: OracleEvent,
-    emit: OracleEmit,
-    events: dict[str, dict[Path, OracleEvent]],
+    event: Any,
+    emit: Any,
+    events: dict[str, dict[Path, Any]],
+    words: Words,
     fires: str | None = None,
 ) -> None:
     """What the vertices do in a phase: of events, or of the timer of a vertex that ``fires``."""
     sent: dict[str, Rows] = {name: {} for name in plan.order}
     runs: dict[str, int] = {}
     for name, planned in plan.vertices.items():
-        run = _Run(plan, planned, state, event, emit.answers)
+        run = VertexRun(plan, planned, state, event, emit.answers, words)
         runs[name] = run.fire(sent) if name == fires else run.phase(sent, events)
         for sink in plan.sinks_of(name):
             for path in sorted(sent[name]):
-                row = sent[name][path]
-                emit.rows.append((emit.row, *_of_sink(plan, sink, planned.emits, row)))
+                words.to_sink(plan, sink, planned.emits, sent[name][path], emit)
     for name, count in runs.items():  # nothing has raised
         ran, rows = emit.by_vertex.get(name, (0, 0))
         emit.by_vertex[name] = ran + count, rows + len(sent[name])
 
 
-def _events_of(plan: Plan, event: OracleEvent) -> dict[str, dict[Path, OracleEvent]]:
+def _events_of(plan: Plan, event: Any, words: Words) -> dict[str, dict[Path, Any]]:
     """The events of a phase by their paths, of each source."""
     names, zeros = list(plan.sources), (0,) * plan.axes
     if isinstance(event, OraclePhase):
@@ -97,24 +105,77 @@ def _events_of(plan: Plan, event: OracleEvent) -> dict[str, dict[Path, OracleEve
             name: {(number, *zeros[1:]): one for number, one in enumerate(event.events(at))}
             for at, name in enumerate(names)
         }
-    source = _source_of(plan, event)
+    source = names[0] if len(names) == 1 else words.source_of(plan, event)
     return {name: {zeros: event} if name == source else {} for name in names}
 
 
-def _source_of(plan: Plan, event: OracleEvent) -> str:
-    names = list(plan.sources)
-    if len(names) == 1:
-        return names[0]
-    given = str(getattr(event, SOURCE))
-    if given not in names:
-        raise ValueError(
-            f"the event is of {given!r}, which is no source of pipeline {plan.pipeline!r}: it "
-            f"has {', '.join(names)}"
-        )
-    return given
+class Words:
+    """What the rows, events and nulls of vertices are: of the oracle, words and bits of words.
+
+    Another library has these methods as well (:mod:`specstream.verify.phase`).
+    """
+
+    def source_of(self, plan: Plan, event: Any) -> str:
+        """Which source an event is of."""
+        given = str(getattr(event, SOURCE))
+        if given not in plan.sources:
+            raise ValueError(
+                f"the event is of {given!r}, which is no source of pipeline {plan.pipeline!r}: it "
+                f"has {', '.join(plan.sources)}"
+            )
+        return given
+
+    def is_true(self, value: Any) -> bool:
+        """Whether a null or a mark is set."""
+        return bool(value)
+
+    def event(
+        self, run: VertexRun, own: Any, path: Path, values: dict[str, Any], nulls: set[str]
+    ) -> Any:
+        """What a run of a vertex reads of an event, ``own``, and of its inputs."""
+        plan, by_level = run.plan, list(zip(run.plan.levels, path, strict=True))
+        return _Event(own, run.planned.salt, by_level, values, nulls, plan.by_time)
+
+    def rows_of(self, run: VertexRun, program: Program, event: Any, path: Path) -> Sequence[Any]:
+        """The rows that a vertex emits in a run."""
+        planned = run.planned
+        emit = OracleEmit(planned.emits, strings_of(run.event))
+        emit.answers = run.answers
+        with run.noted(path):
+            program.oracle(VertexState(run.state, planned.name), event, emit)
+        return [row[1:] for row in emit.rows]
+
+    def value_in(self, run: VertexRun, schema: Schema, row: Any, name: str) -> tuple[Any, bool]:
+        """The value of a row's column, and whether it is null."""
+        number = schema.names.index(name)
+        place = schema.null_bits.get(number)
+        null = place is not None and bool(row[place[0] - 1] >> place[1] & 1)
+        return self._loaded(run, schema.columns[number].kind, row[number]), null
+
+    def _loaded(self, run: VertexRun, kind: Kind, word: Any) -> Any:
+        if kind == "str":
+            return Text(word, strings_of(run.event))
+        return LOAD[kind](word)
+
+    def never_seen(self, column: Column) -> Any:
+        """The value of an input that had no row yet."""
+        zeros = {"int": Int64(0), "float": 0.0, "bool": False, "str": Text(EMPTY, "")}
+        return zeros[column.kind]
+
+    def no_string(self, run: VertexRun) -> Any:
+        """The value of a string that is null."""
+        return Text(0, strings_of(run.event))
+
+    def row_of_event(self, plan: Plan, sink: Sink, event: Any) -> Any:
+        """An event as a row of the stream that its source sends."""
+        return _row_of_event(plan, sink, event)
+
+    def to_sink(self, plan: Plan, sink: Sink, of: Schema, row: Any, emit: Any) -> None:
+        """A row leaves through a sink."""
+        emit.rows.append((emit.row, *_of_sink(plan, sink, of, row)))
 
 
-class _State:
+class VertexState:
     """The fields of one vertex in the state of all."""
 
     def __init__(self, state: Any, vertex: str) -> None:
@@ -174,27 +235,32 @@ class _Timer(Draws):
         self.source, self.sequence = whole.source, whole.sequence
 
 
-class _Run:
+class VertexRun:
     """A vertex in one phase."""
 
     def __init__(
-        self, plan: Plan, planned: Planned, state: Any, event: OracleEvent, answers: list[Any]
+        self,
+        plan: Plan,
+        planned: Planned,
+        state: Any,
+        event: Any,
+        answers: list[Any],
+        words: Words,
     ) -> None:
         self.plan, self.planned, self.state, self.event = plan, planned, state, event
-        self.answers = answers  # those of the whole phase, in order
+        self.answers, self.words = answers, words  # answers of the whole phase, in order
 
-    def phase(self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]) -> int:
+    def phase(self, sent: dict[str, Rows], events: dict[str, dict[Path, Any]]) -> int:
         """All of its runs; how many there were."""
-        planned, by_time = self.planned, self.plan.by_time
+        planned = self.planned
         rows: list[Any] = [events.get(one.stream, sent[one.stream]) for one in planned.inputs]
         paths = {path for of in rows for path in of}
         for path in sorted(paths):
             changed = [path in of for of in rows]
             values, nulls = self.read(path, rows, changed)
-            by_level = list(zip(self.plan.levels, path, strict=True))
             # What is derived of an event is for a vertex that reads nothing else.
             own = rows[0][path] if planned.inputs[0].stream in events and changed[0] else self.event
-            event = _Event(own, planned.salt, by_level, values, nulls, by_time)
+            event = self.words.event(self, own, path, values, nulls)
             if planned.python is None:
                 self.run(planned.program, event, path, sent)
             else:
@@ -216,12 +282,7 @@ class _Run:
         return 1
 
     def run(self, program: Program, event: Any, path: Path, sent: dict[str, Rows]) -> None:
-        planned = self.planned
-        emit = OracleEmit(planned.emits, strings_of(self.event))
-        emit.answers = self.answers
-        with self.noted(path):
-            program.oracle(_State(self.state, planned.name), event, emit)
-        self.send([row[1:] for row in emit.rows], path, sent)
+        self.send(self.words.rows_of(self, program, event, path), path, sent)
 
     def run_in_python(
         self, rows_of: Callable[[], Sequence[tuple[Any, ...]]], path: Path, sent: dict[str, Rows]
@@ -242,7 +303,7 @@ class _Run:
             note_vertex(error, self.planned.name, plan.pipeline, shown)
             raise
 
-    def send(self, rows: Sequence[tuple[Any, ...]], path: Path, sent: dict[str, Rows]) -> None:
+    def send(self, rows: Sequence[Any], path: Path, sent: dict[str, Rows]) -> None:
         """The rows of a run go to its readers."""
         planned = self.planned
         for number, row in enumerate(rows):
@@ -266,7 +327,7 @@ class _Run:
                 else:
                     value, null = self.last(port, name, column)
                 values[prefix + name] = value
-                if null:
+                if self.words.is_true(null):
                     nulls.add(prefix + name)
             known = self.planned.known[port]
             if known is not None:
@@ -285,15 +346,7 @@ class _Run:
             null = is_nullable and column.nullable and event.is_null(whole)
             return getattr(event, whole), null
         schema = self.plan.vertices[one.stream].emits
-        number, row = schema.names.index(name), rows[path]
-        place = schema.null_bits.get(number)
-        null = place is not None and bool(row[place[0] - 1] >> place[1] & 1)
-        return self.value(column.kind, row[number]), null
-
-    def value(self, kind: Kind, word: Any) -> Any:
-        if kind == "str":
-            return Text(word, strings_of(self.event))
-        return LOAD[kind](word)
+        return self.words.value_in(self, schema, rows[path], name)
 
     def keep(self, port: int, name: str, value: Any, null: bool) -> None:
         kept = self.planned.last[port].get(name)
@@ -305,11 +358,10 @@ class _Run:
     def last(self, port: int, name: str, column: Column) -> tuple[Any, bool]:
         kept = self.planned.last[port].get(name)
         if kept is None:
-            zeros = {"int": Int64(0), "float": 0.0, "bool": False, "str": Text(EMPTY, "")}
-            return zeros[column.kind], column.nullable
+            return self.words.never_seen(column), column.nullable
         null = getattr(self.state, kept.null) if kept.null is not None else False
-        if null and column.kind == "str":  # no string is kept as the empty one
-            return Text(0, strings_of(self.event)), True
+        if column.kind == "str" and self.words.is_true(null):  # none is kept as the empty one
+            return self.words.no_string(self), True
         return getattr(self.state, kept.value), null
 
 

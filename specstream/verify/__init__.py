@@ -8,9 +8,12 @@ from __future__ import annotations
 
 try:
     from specstream.verify.checking import check
+    from specstream.verify.covering import Cover, cover
+    from specstream.verify.questions import Within, within
     from specstream.verify.report import Finding, Refuted, Report, Verdict
     from specstream.verify.rerun import rerun
     from specstream.verify.same import same
+    from specstream.verify.smallest import smallest
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] not in ("z3", "bitwuzla"):
         raise
@@ -18,4 +21,17 @@ except ModuleNotFoundError as missing:
         f'specstream.verify needs {missing.name}: pip install "specstream[verify]"'
     ) from missing
 
-__all__ = ["Finding", "Refuted", "Report", "Verdict", "check", "rerun", "same"]
+__all__ = [
+    "Cover",
+    "Finding",
+    "Refuted",
+    "Report",
+    "Verdict",
+    "Within",
+    "check",
+    "cover",
+    "rerun",
+    "same",
+    "smallest",
+    "within",
+]

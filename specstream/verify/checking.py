@@ -6,31 +6,33 @@
 from __future__ import annotations
 
 import time as clock
-import types
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
-
-import z3
 
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
-from specstream.verify.bounded import Step
 from specstream.verify.counterexample import made_table
-from specstream.verify.formulas import Formula, PropertyState
 from specstream.verify.induction import Induction, Invariant
 from specstream.verify.invariants import helpers
 from specstream.verify.paths import NotModelled, OutOfTime
 from specstream.verify.properties import Property, PropertyError
+from specstream.verify.questions import (
+    Always,
+    Deadline,
+    Each,
+    Functions,
+    Question,
+    Within,
+    deadlines_of,
+)
 from specstream.verify.report import Report, Verdict
 from specstream.verify.search import Search
-from specstream.verify.solvers import Budget, solve
+from specstream.verify.solvers import Budget, OutOfMemory, solve, solvers_within
 from specstream.verify.step import Model
 
-__all__ = ["Functions", "check", "properties_of"]
+__all__ = ["check", "properties_of"]
 
-Functions = Callable[..., Any] | Iterable[Callable[..., Any]]
 _FIRST = 2  # events that are looked at before a proof is tried
 _FINDINGS = 3  # events of the streams that findings are looked for in
 
@@ -41,11 +43,14 @@ def check(
     *,
     always: Functions = (),
     each: Functions = (),
+    within: Within | Iterable[Within] = (),
     assume: Functions = (),
     events: int = 8,
     rounds: int = 4,
     effort: float = 5.0,
     time: float = 60.0,
+    memory: int | None = None,
+    confirm: bool = False,
 ) -> Report:
     """What an operator can do on *some* stream, or does on *every* one.
 
@@ -54,14 +59,18 @@ def check(
     engine of two threads, before it is told.
 
     Args:
-        operator: made by :func:`specstream.operator`.
+        operator: made by :func:`specstream.operator`, or a pipeline.
         always: functions of ``(state)``, which are to hold before the first event and after each.
         each: functions of any of ``(before, event, rows, after)``, which are to hold of each event.
+        within: deadlines, see :func:`within`.
         assume: functions of ``(event)``: only streams are looked at whose events fit.
         events: length of the streams that are looked at where there is no proof.
         rounds: turns of a loop without a known end; what goes on longer is undecided.
         effort: work for one question to a solver, in units of about a second.
         time: the most seconds for all.
+        memory: the most megabytes that the solvers take, together; by default as many as they need.
+        confirm: a second solver repeats every step of a proof, and what it does not find as well is
+            not proved.
 
     Raises:
         ConfigurationError: a question is wrong; names the line of the property.
@@ -88,19 +97,26 @@ def check(
     invariants = properties_of(always, operator, ("state",), "always=")
     steps = properties_of(each, operator, ("before", "event", "rows", "after"), "each=")
     assumed = properties_of(assume, operator, ("event",), "assume=")
+    memory = None if memory is None else integer("memory", memory, 16, 2**20)
+    deadlines = deadlines_of(within)
+    names = [one.name for one in (*invariants, *steps)] + [one.name for one in deadlines]
     report = Report(operator.name)
     try:
-        model = Model(operator, rounds, began + time / 2)
-        _Checking(model, assumed, budget, report, events).run(invariants, steps)
-    except NotModelled as stop:
-        _give_up(report, [*invariants, *steps], str(stop))
+        with solvers_within(memory):
+            model = Model(operator, rounds, began + time / 2)
+            questions: list[Question] = [*map(Always, invariants), *map(Each, steps)]
+            questions += [Deadline(one, model, at) for at, one in enumerate(deadlines)]
+            _Checking(model, assumed, budget, report, events, confirm).run(questions)
+    except (NotModelled, OutOfMemory) as stop:
+        _give_up(report, names, str(stop))
     except OutOfTime:
         report.cut_short = True
         _give_up(
             report,
-            [*invariants, *steps],
+            names,
             "the paths of the operator are too many: try fewer rounds=, or a larger time=",
         )
+    report.confirmed = confirm and any(one.said == "proved" for one in report.verdicts)
     report.seconds = clock.monotonic() - began
     report.cut_short = report.cut_short or budget.cut_short
     return report
@@ -113,12 +129,12 @@ def properties_of(
     return [Property(one, operator, parameters, option) for one in functions]
 
 
-def _give_up(report: Report, properties: list[Property], reason: str) -> None:
+def _give_up(report: Report, names: list[str], reason: str) -> None:
     known = {one.name for one in report.verdicts}
     report.verdicts += [
-        Verdict(one.name, "undecided", reason=reason) for one in properties if one.name not in known
+        Verdict(one, "undecided", reason=reason) for one in names if one not in known
     ]
-    if not properties:
+    if not names:
         report.undecided.append(reason)
 
 
@@ -126,24 +142,30 @@ class _Checking:
     """One call of :func:`check`."""
 
     def __init__(
-        self, model: Model, assume: list[Property], budget: Budget, report: Report, events: int
+        self,
+        model: Model,
+        assume: list[Property],
+        budget: Budget,
+        report: Report,
+        events: int,
+        confirm: bool,
     ) -> None:
         self.model, self.budget, self.report, self.events = model, budget, report, events
         self.search = Search(model, assume, budget)
-        self.induction = Induction(model, assume, budget)
+        self.induction = Induction(model, assume, budget, confirm)
         self.assume = assume
         self._stop: tuple[int, str] | None = None
         report.paths = len(model.ways)
 
-    def run(self, always: list[Property], each: list[Property]) -> None:
+    def run(self, questions: list[Question]) -> None:
         if (
             self.assume
             and solve(self.search.unrolled.facts(1, exact=False), self.budget)[0] == "unsat"
         ):
             names = ", ".join(one.name for one in self.assume)
             raise PropertyError(f"assume={names}: no event fits it; all would hold of no stream")
-        if always or each:
-            self._answer(always, each)
+        if questions:
+            self._answer(questions)
         else:
             self.report.deepest = min(self.events, _FINDINGS)
             self.report.findings = self.search.findings(self.report.deepest)
@@ -162,29 +184,28 @@ class _Checking:
             if way.stopped:
                 self.report.undecided.append(way.stopped)
 
-    def _answer(self, always: list[Property], each: list[Property]) -> None:
-        asked = {one.name: one for one in (*always, *each)}
+    def _answer(self, questions: list[Question]) -> None:
         first = min(_FIRST, self.events)
-        refuted = self._look(always, each, range(first + 1), is_last=False)
-        invariants = [
-            Invariant(one.name, partial(_of_state, one))
-            for one in always
-            if one.name not in refuted
-        ]
-        proved = self._proved(invariants)
-        for of in each:
-            if of.name not in refuted:
-                reason = self.induction.each(of, proved)
-                if reason:
-                    self.induction.reasons[of.name] = reason
-                else:
-                    self._say(Verdict(of.name, "proved", kind="each"))
+        refuted = self._look(questions, range(first + 1), is_last=False)
+        proved = self._proved(
+            [one.invariant for one in questions if one.invariant and one.name not in refuted]
+        )
+        for one in questions:
+            if one.name in refuted:
+                continue
+            reason = one.proved(self.induction, proved)
+            if reason:
+                self.induction.reasons[one.name] = reason
+            elif reason is not None:
+                self._say(Verdict(one.name, "proved", kind=one.kind))
         done = {one.name for one in self.report.verdicts}
-        open_always = [one for one in always if one.name not in done]
-        open_each = [one for one in each if one.name not in done]
-        if open_always or open_each:
-            self._look(open_always, open_each, range(first + 1, self.events + 1), is_last=True)
-        self.report.verdicts.sort(key=lambda one: list(asked).index(one.name))
+        left = [one for one in questions if one.name not in done]
+        if left:
+            self._look(left, range(first + 1, self.events + 1), is_last=True)
+        names = [one.name for one in questions]
+        for verdict in self.report.verdicts:
+            verdict.kind = questions[names.index(verdict.name)].kind
+        self.report.verdicts.sort(key=lambda one: names.index(one.name))
 
     def _proved(self, asked: list[Invariant]) -> list[Invariant]:
         """What is proved, with helping invariants where it is not without."""
@@ -205,23 +226,21 @@ class _Checking:
         if all(one.name != verdict.name for one in self.report.verdicts):
             self.report.verdicts.append(verdict)
 
-    def _look(
-        self, always: list[Property], each: list[Property], counts: range, is_last: bool
-    ) -> set[str]:
+    def _look(self, questions: list[Question], counts: range, is_last: bool) -> set[str]:
         """Looks for streams that refute, from short to long; with ``is_last``, what is open is said
         to hold as far as it was looked."""
         refuted: set[str] = set()
         if self._stop is not None:
-            for one in (*always, *each):
+            for one in questions:
                 self._undecided(one, *self._stop)
             return refuted
-        open_ones = [*always, *each]
+        open_ones = list(questions)
         deepest = counts.start - 1
         for count in counts:
             stopped = self.search.stopped(count) if count else None
             for one in list(open_ones):
                 began = clock.monotonic()
-                found = self._refute(one, one in always, count)
+                found = self._refute(one, count)
                 if found is None:
                     continue
                 found.seconds = clock.monotonic() - began
@@ -241,22 +260,21 @@ class _Checking:
                 self._say(Verdict(one.name, "holds", max(deepest, 0), f"not proved: {reason}"))
         return refuted
 
-    def _undecided(self, one: Property, events: int, reason: str) -> None:
+    def _undecided(self, one: Question, events: int, reason: str) -> None:
         more = f"; holds up to {events} events" if events > 0 else ""
         self._say(Verdict(one.name, "undecided", events, reason + more))
 
-    def _refute(self, one: Property, is_always: bool, count: int) -> Verdict | None:
-        """A stream of so many events that refutes a property; None: there is none."""
-        if not is_always and count == 0:
+    def _refute(self, one: Question, count: int) -> Verdict | None:
+        """A stream of so many events that refutes a question; None: there is none."""
+        if count < one.least:
             return None
         facts = self.search.unrolled.facts(count)
         keys: dict[str, list[Any]] = {}
         for number in range(count):
             for name, touched in self.search.unrolled.step(number).touched.items():
                 keys.setdefault(name, []).extend(touched)
-        wrong = self._wrong(one, is_always, count, keys)
-        lemmas = self._lemmas(one, count, keys) if is_always else []
-        said, _ = solve([*facts, *lemmas, wrong], self.budget)
+        wrong = one.wrong(self.search, count, keys)
+        said, _ = solve([*facts, *one.lemmas(self.search, count, keys), wrong], self.budget)
         if said == "unsat":
             return None
         if said == "unknown":
@@ -266,68 +284,11 @@ class _Checking:
                 one.name, "undecided", max(count - 1, 0), f"{why}, at {count} events{more}"
             )
         if count == 0:
-            table = self._empty()
+            table = made_table(self.model.operator, [], [])
             return Verdict(one.name, "refuted", 0, "it does not hold before the first event", table)
         shown = self.search.stream([wrong], count)
-        if shown is None or shown.differs or not self._is_wrong(one, is_always, shown):
+        if shown is None or shown.differs or not one.is_wrong(shown):
             reason = "a stream of the model does not do it when it is run"
             why = "" if shown is None else shown.differs
             return Verdict(one.name, "undecided", count - 1, f"{reason}: {why}")
         return Verdict(one.name, "refuted", count, table=shown.table)
-
-    def _empty(self) -> Any:
-        return made_table(self.model.operator, [], [])
-
-    def _wrong(self, one: Property, is_always: bool, count: int, keys: Any) -> Any:
-        if is_always:
-            found = _of_state(one, self.search.state(count)).shown(keys, {})
-            return z3.Not(found)
-        step = self.search.unrolled.step(count - 1)
-        ways = [
-            z3.And(guard, z3.Not(self._of_event(one, way, step).shown(keys, {})))
-            for way, guard in zip(self.model.ways, step.guards, strict=True)
-            if not way.stopped
-        ]
-        return z3.Or(*ways)
-
-    def _of_event(self, one: Property, way: Any, step: Step) -> Formula:
-        layout = self.model.layout
-        after = {name: step.renamed(term) for name, term in way.state.items()}
-        rows = []
-        for row in way.rows:
-            terms = {name: step.renamed(term) for name, term in row.terms.items()}
-            rows.append(type(row)(row.schema, terms, row.nulls))
-        found: Formula = one.formula(
-            before=PropertyState(layout, step.before, step.before["#now"]),
-            after=PropertyState(layout, after, after["#now"]),
-            event=Model.view(step.event),
-            rows=rows,
-        )
-        return found
-
-    def _lemmas(self, one: Property, count: int, keys: Any) -> list[Any]:
-        """A shorter stream does not refute it."""
-        return [
-            _of_state(one, self.search.state(number)).assumed(keys, {}) for number in range(count)
-        ]
-
-    def _is_wrong(self, one: Property, is_always: bool, shown: Any) -> bool:
-        """Whether the property does not hold of what came out, of the oracle and of the engine."""
-        run = shown.replay
-        if is_always:
-            return not any(_holds(one, state=state) for state in (run.states[-1], run.engine_state))
-        rows = [types.SimpleNamespace(**row) for row in run.rows[-1]]
-        event = types.SimpleNamespace(**shown.table.values[-1])
-        return not _holds(one, before=run.states[-2], after=run.states[-1], event=event, rows=rows)
-
-
-def _holds(one: Property, **values: Any) -> bool:
-    try:
-        return one.holds(**values)
-    except (ArithmeticError, LookupError, ValueError):
-        return False
-
-
-def _of_state(of: Property, state: PropertyState) -> Formula:
-    found: Formula = of.formula(state=state)
-    return found

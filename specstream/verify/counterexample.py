@@ -21,6 +21,8 @@ import pyarrow as pa
 import z3
 
 from specstream.columns.strings import string_code
+from specstream.compiler.frontend.inputs import column_of
+from specstream.compiler.phases.plan import SINK
 from specstream.declarations.schema import Column
 from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
@@ -250,29 +252,55 @@ def replay(operator: Operator, of: Table) -> Replay:
         if row is not None:
             found.errors[row] = type(error).__name__
             found.lines[row] = raised_at(error).line
-    sequences = run.output["sequence"].to_pylist()
-    plain = run.output.drop_columns(["timestamp", "source", "sequence"])
-    for sequence, row_of in zip(sequences, plain.to_pylist(), strict=True):
-        found.rows[sequence].append(row_of)
+    plain = []
+    for sink, output in _tables(run.output):
+        sequences = output["sequence"].to_pylist()
+        rows = _rows(sink, output.drop_columns(["timestamp", "source", "sequence"]), operator)
+        plain += rows
+        for sequence, row_of in zip(sequences, rows, strict=True):
+            found.rows[sequence].append(row_of)
     with Engine(operator, threads=2, errors="side") as engine:
         output = engine.process(of.table, **options)
         failed = engine.failed_events()
         found.engine_state = plain_state(operator, engine.state)
     raised = 0 if failed is None else failed.num_rows
+    by_engine = [row for sink, one in _tables(output) for row in _rows(sink, one, operator)]
     found.agrees = (
-        repr(output.to_pylist()) == repr(plain.to_pylist())
+        repr(by_engine) == repr(plain)
         and raised == sum(one is not None for one in found.errors)
         and repr(found.engine_state) == repr(states[-1])
     )
     return found
 
 
+def _tables(output: Any) -> list[tuple[str | None, pa.Table]]:
+    """Rows by their sinks; None: there is only one."""
+    return list(output.items()) if isinstance(output, dict) else [(None, output)]
+
+
+def _rows(sink: str | None, table: pa.Table, operator: Operator) -> list[dict[str, Any]]:
+    """Rows with the columns of all sinks, as a pipeline has them inside."""
+    rows: list[dict[str, Any]] = table.to_pylist()
+    if sink is None:
+        return rows
+    others = dict.fromkeys(operator.emits.names)
+    return [
+        others | {SINK: sink} | {column_of(sink, name): value for name, value in row.items()}
+        for row in rows
+    ]
+
+
 def plain_state(operator: Operator, view: Any) -> Any:
     """A state as Python has it: lists, dicts, numbers."""
-    found = {}
+    found: dict[str, Any] = {}
     for one in operator.layout.fields:
-        if one.space == "state":
-            found[one.name] = _plain(getattr(view, one.name))
+        if one.space != "state":
+            continue
+        found[one.name] = _plain(getattr(view, one.name))
+        vertex, dot, name = one.name.partition(".")
+        if dot:  # of a pipeline: state.vertex.field
+            part = found.setdefault(vertex, types.SimpleNamespace())
+            setattr(part, name, found[one.name])
     return types.SimpleNamespace(**found)
 
 

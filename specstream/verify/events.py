@@ -164,6 +164,9 @@ class Emit:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self.rows: list[Row] = []
+        # As the oracle's has them, for pipelines: nobody asks here.
+        self.answers: list[Any] = []
+        self.by_vertex: dict[str, tuple[int, int]] = {}
 
     def __call__(self, *values: Any, **named: Any) -> None:
         schema = self._schema

@@ -19,6 +19,7 @@ import z3
 
 from specstream.compiler.language import numbers
 from specstream.declarations.state_layout import Field, Layout
+from specstream.pipelines.oracle import VertexState
 from specstream.verify.builtin_functions import BOTH, both, is_none
 from specstream.verify.containers import Array, Dict, Set, Slots, Store, held_now
 from specstream.verify.elements import key_parts, key_sort
@@ -72,6 +73,11 @@ class Formula:
     def assumed(self, keys: Keys, fresh: Fresh) -> Any:
         """As a term that the formula implies, for what is assumed."""
         return self._read(False, keys, fresh)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether both readings are the same, as nothing is said of all or any entries."""
+        return self.kind not in ("all", "any") and all(one.is_exact for one in self.parts)
 
     def _read(self, shows: bool, keys: Keys, fresh: Fresh) -> Any:
         match self.kind:
@@ -434,6 +440,8 @@ class PropertyState:
     def __getattr__(self, name: str) -> Any:
         layout, store = vars(self)["_layout"], vars(self)["_store"]
         one = layout.field(name)
+        if one is None and layout.has_part(name):
+            return VertexState(self, name)
         if one is None:
             raise AttributeError(name)
         return field_seen(one, store)

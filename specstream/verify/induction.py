@@ -52,14 +52,19 @@ class Induction:
     """Proofs over one model.
 
     Attributes:
+        confirm: whether a second solver has to find each step as well.
         reasons: of what is not proved, by name: where it failed.
     """
 
     model: Model
     assume: list[Property]
     budget: Budget
+    confirm: bool = False
     reasons: dict[str, str] = field(default_factory=dict)
     _whole: dict[str, bool] = field(default_factory=dict)
+
+    def _solve(self, conditions: list[Any], budget: Budget, effort: Any = None) -> tuple[str, Any]:
+        return solve(conditions, budget, effort, self.confirm)
 
     def _state(self, terms: dict[str, Any]) -> PropertyState:
         return PropertyState(self.model.layout, terms, terms["#now"])
@@ -79,7 +84,7 @@ class Induction:
 
     def _begins(self, one: Invariant, begun: dict[str, Any]) -> bool:
         formula = one.of(self._state(begun))
-        said, _ = solve([z3.Not(formula.shown({}, {}))], self.budget)
+        said, _ = self._solve([z3.Not(formula.shown({}, {}))], self.budget)
         if said != "unsat":
             self.reasons[one.name] = "it does not hold before the first event"
         return said == "unsat"
@@ -107,7 +112,7 @@ class Induction:
         given = self._given(way, before, fresh)
         while shown:
             wrong = z3.Or(*(z3.Not(term) for _, term in shown))
-            said, model = solve([*given, wrong], self.budget, self._effort(shown))
+            said, model = self._solve([*given, wrong], self.budget, self._effort(shown))
             if said == "unsat":
                 return lost
             broken = [] if said == "unknown" else [one for one in shown if _fails(model, one[1])]
@@ -127,7 +132,7 @@ class Induction:
     def _one_by_one(self, way: Way, given: list[Any], shown: list[Any]) -> list[Invariant]:
         lost = []
         for one in shown:
-            said, _ = solve([*given, z3.Not(one[1])], self.budget, self._effort([one]))
+            said, _ = self._solve([*given, z3.Not(one[1])], self.budget, self._effort([one]))
             if said != "unsat":
                 lost.append(one[0])
                 self._note(one[0], way, said)
@@ -150,7 +155,7 @@ class Induction:
     def _step(self, way: Way, before: list[Formula], after: Formula) -> str:
         fresh: dict[str, list[Any]] = {}
         shown = after.shown(way.touched, fresh)
-        return solve([*self._given(way, before, fresh), z3.Not(shown)], self.budget)[0]
+        return self._solve([*self._given(way, before, fresh), z3.Not(shown)], self.budget)[0]
 
     def _given(self, way: Way, before: list[Formula], fresh: dict[str, list[Any]]) -> list[Any]:
         """What is known of a path from a state of which formulas hold."""
@@ -211,7 +216,7 @@ class Induction:
                 *self._assumed(),
                 *(one.assumed(way.touched, {}) for one in formulas),
             ]
-            if solve(conditions, self.budget)[0] != "unsat":
+            if self._solve(conditions, self.budget)[0] != "unsat":
                 for one in invariants:
                     self.reasons[one.name] = way.stopped
                 return way.stopped
@@ -254,6 +259,6 @@ class Induction:
             key = z3.FreshConst(seen.sort, "part")
             element = wide_term(part, z3.Select(self.model.before[name], key))
             known = [one.assumed({seen.field.name: [key]}, {}) for one in before]
-            said, _ = solve([*known, seen.has_key(key), element < 0], self.budget, 0.2)
+            said, _ = self._solve([*known, seen.has_key(key), element < 0], self.budget, 0.2)
             self._whole[name] = said == "unsat"
         return self._whole[name]

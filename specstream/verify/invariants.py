@@ -38,7 +38,73 @@ def helpers(model: Model) -> list[Invariant]:
     """What may hold of the states of one operator."""
     found = list(_of_words(model, _constants(model)))
     found += _totals(model.layout, "")
+    found += _marks(model.layout)
+    found += _waiting(model, _constants(model))
     return found
+
+
+def _marks(layout: Layout) -> Iterator[Invariant]:
+    """Scalars that are true where a number is not 0."""
+    scalars = [
+        one
+        for one in layout.fields
+        if one.space == "state" and one.container is None and one.record is None and not one.shape
+    ]
+    for mark, one in itertools.product(scalars, scalars):
+        if mark.kind == "bool" and one.kind == "int":
+            is_set = partial(_is_mark, mark.name, one.name)
+            yield _term(f"{mark.name} is {one.name} != 0", is_set)
+
+
+def _is_mark(mark: str, name: str, terms: Terms) -> Any:
+    return terms[mark] == (terms[name] != 0)
+
+
+def _waiting(model: Model, constants: list[int]) -> Iterator[Invariant]:
+    """What counts the events since something waits for an answer, against scalars of the state."""
+    words = [name for name in model.before if name.startswith("#waiting")]
+    for word, one in itertools.product(words, model.layout.fields):
+        if one.space != "state" or one.record is not None or one.dimensions != ():
+            continue
+        if one.container is None and one.kind == "bool":
+            yield _term(f"something waits if {one.name}", partial(_waits_if, word, one.name))
+        if one.container is None and one.kind != "int":
+            continue
+        name = one.name if one.container is None else f"{one.name}#count"
+        counts = {name: partial(_whole_word, name)}
+        more = {*constants, *(constant + 1 for constant in constants)}
+        for constant in sorted(more, key=abs):
+            counts[f"{constant} - {name}"] = partial(_less, name, constant)
+            if constant > 1:
+                counts[f"{name} % {constant}"] = partial(_rest, name, constant)
+        for said, count in counts.items():
+            yield _term(f"{said} events wait", partial(_waits, word, count))
+            yield _term(f"{said} events wait, or none", partial(_waits_or_not, word, count))
+
+
+def _waits_if(word: str, name: str, terms: Terms) -> Any:
+    return (terms[word] > 0) == terms[name]
+
+
+def _waits(word: str, count: Callable[[Terms], Any], terms: Terms) -> Any:
+    return terms[word] == count(terms)
+
+
+def _waits_or_not(word: str, count: Callable[[Terms], Any], terms: Terms) -> Any:
+    return z3.Or(terms[word] == 0, terms[word] == count(terms))
+
+
+def _whole_word(name: str, terms: Terms) -> Any:
+    more = 64 - terms[name].size()
+    return z3.SignExt(more, terms[name]) if more else terms[name]
+
+
+def _less(name: str, constant: int, terms: Terms) -> Any:
+    return constant - _whole_word(name, terms)
+
+
+def _rest(name: str, constant: int, terms: Terms) -> Any:
+    return z3.SRem(_whole_word(name, terms), bits(constant))
 
 
 def between(pair: Any) -> list[Invariant]:
@@ -80,8 +146,8 @@ def _equal_words(pair: Any) -> Iterator[Invariant]:
 def _constants(model: Model) -> list[int]:
     """Integers that the code compares with or stores."""
     found: dict[int, None] = {}
-    function: Any = model.operator.program.oracle
-    waiting, seen = [function.__globals__], set()
+    functions: list[Any] = [one.oracle for one in model.programs]
+    waiting, seen = [one.__globals__ for one in functions], set()
     while waiting:
         names = waiting.pop()
         if id(names) in seen:

@@ -229,7 +229,16 @@ SAME: tuple[Any, ...] = (
     *(local.List, local.Set, local.Dict),
     *(local.BUILTINS["reversed"], tuple, map, filter),
 )
+
+
+def _is_truth(value: Any, truth: bool) -> Any:
+    if isinstance(value, Bool):
+        return value if truth else Bool(z3.Not(value.term))
+    return value is truth
+
+
 _OTHERS: dict[Any, Any] = {
+    view.is_truth: _is_truth,
     nulls.null_or_value: null_or_value,
     nulls.is_none: is_none,
     nulls.attribute_is_none: attribute_is_none,
@@ -256,7 +265,10 @@ def meaning(value: Any) -> Any:
     if isinstance(value, OracleNumpy):
         names = {name: _of_numpy(name, one) for name, one in vars(value).items()}
         return types.SimpleNamespace(**names)
-    if not callable(value) or (isinstance(value, type) and issubclass(value, BaseException)):
+    # A named tuple holds whatever it is given.
+    if not callable(value) or (
+        isinstance(value, type) and issubclass(value, BaseException | tuple)
+    ):
         return value
     for table in (BOTH, _OTHERS):
         found = next((made for one, made in table.items() if one is value), None)

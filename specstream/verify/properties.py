@@ -77,6 +77,10 @@ class Property:
         line = getattr(node, "lineno", self.line)
         raise PropertyError(f"property {self.name!r}, {self._file}:{line}: {problem}; {hint}")
 
+    def refuse_all(self, problem: str, hint: str) -> NoReturn:
+        """Refuses it as a whole."""
+        self.refuse(ast.Pass(lineno=self.line), problem, hint)
+
     # ---- what may stand in it ----
 
     def _check(self, tree: ast.FunctionDef, parameters: tuple[str, ...]) -> None:
@@ -134,11 +138,14 @@ class Property:
     def _check_attribute(self, node: ast.Attribute) -> None:
         owner = node.value.id if isinstance(node.value, ast.Name) else ""
         if owner in ("state", "before", "after"):
-            names = [one.name for one in self.operator.layout.fields if one.space == "state"]
-            if node.attr not in names:
+            layout = self.operator.layout
+            names = [one.name for one in layout.fields if one.space == "state"]
+            if node.attr not in names and not layout.has_part(node.attr):
                 self.refuse(
                     node, f"the state has no field {node.attr!r}", f"it has {', '.join(names)}"
                 )
+        elif isinstance(node.value, ast.Attribute):
+            self._check_field_of_vertex(node, node.value)
         elif owner == "event":
             known = (*self.operator.event.names, *EVENT_ATTRIBUTES)
             if node.attr not in known:
@@ -147,6 +154,19 @@ class Property:
                     f"the event has no column {node.attr!r}",
                     f"it has {', '.join(self.operator.event.names)}, timestamp, sequence",
                 )
+
+    def _check_field_of_vertex(self, node: ast.Attribute, of: ast.Attribute) -> None:
+        layout = self.operator.layout
+        is_state = isinstance(of.value, ast.Name) and of.value.id in ("state", "before", "after")
+        if not is_state or not layout.has_part(of.attr):
+            return
+        if layout.field(f"{of.attr}.{node.attr}") is None:
+            fields = [one.name for one in layout.fields if one.name.startswith(f"{of.attr}.")]
+            self.refuse(
+                node,
+                f"vertex {of.attr!r} has no field {node.attr!r}",
+                f"it has {', '.join(one.partition('.')[2] for one in fields)}",
+            )
 
     # ---- what it is rewritten to ----
 

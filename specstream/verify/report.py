@@ -35,8 +35,9 @@ class Verdict:
         table: of a refutation: the stream.
         helpers: what was proved along with it and nobody asked for.
         seconds: that it took.
-        kind: "always", "each" or "same".
+        kind: "always", "each", "within", "same" or "smallest".
         expected: of "same", what was expected and what was found.
+        bound: of "smallest", the greatest number that a stream reaches.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Verdict:
     seconds: float = 0.0
     kind: str = "always"
     expected: str = ""
+    bound: int | None = None
 
     def __str__(self) -> str:
         if self.said == "holds":
@@ -87,6 +89,7 @@ class Report:
         seconds: that it took.
         cut_short: whether the time has ended it, so that another machine may find more.
         deepest: length of the longest streams that findings were looked for in.
+        confirmed: whether a second solver has repeated each step of the proofs.
     """
 
     operator: str
@@ -98,6 +101,7 @@ class Report:
     seconds: float = 0.0
     cut_short: bool = False
     deepest: int = 0
+    confirmed: bool = False
 
     @property
     def said(self) -> Said:
@@ -141,6 +145,7 @@ class Report:
             "validated": self.validated,
             "undecided": self.undecided,
             "cut_short": self.cut_short,
+            "confirmed": self.confirmed,
             "seconds": round(self.seconds, 3),
             "properties": [
                 {
@@ -149,6 +154,7 @@ class Report:
                     "events": one.events,
                     "reason": one.reason,
                     "helpers": one.helpers,
+                    "bound": one.bound,
                     "stream": _stream(one.table),
                 }
                 for one in self.verdicts
@@ -189,6 +195,8 @@ class Report:
             f"{self.operator}: {f'{self.paths} pairs of paths' if is_same else ran}, "
             f"{self.seconds:.1f} s. Not covered: memory, time, rejected rows, effects outside."
         )
+        if self.confirmed:
+            yield "A second solver has repeated each step of the proofs."
         if self.cut_short:
             yield "The time ended it: another machine may find more, or less; try a larger time."
 

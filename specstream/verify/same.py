@@ -18,12 +18,13 @@ import z3
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
-from specstream.verify.checking import Functions, properties_of
+from specstream.verify.checking import properties_of
 from specstream.verify.counterexample import replay, small_model, table_of
 from specstream.verify.formulas import Formula
 from specstream.verify.induction import Induction, Invariant
 from specstream.verify.invariants import between
 from specstream.verify.paths import NotModelled, OutOfTime
+from specstream.verify.questions import Functions
 from specstream.verify.report import Report, Verdict
 from specstream.verify.rerun import difference
 from specstream.verify.search import Search

@@ -11,6 +11,8 @@ from typing import Any
 
 import z3
 
+from specstream.columns.strings import string_code
+from specstream.compiler.phases.plan import SINK
 from specstream.verify.bounded import Unrolled
 from specstream.verify.counterexample import (
     Replay,
@@ -24,7 +26,7 @@ from specstream.verify.formulas import PropertyState
 from specstream.verify.properties import Property
 from specstream.verify.report import Finding
 from specstream.verify.solvers import Budget, solve
-from specstream.verify.step import Model, Way
+from specstream.verify.step import Model, Row, Way
 
 __all__ = ["Search", "Shown"]
 
@@ -71,7 +73,7 @@ class Search:
         if model is None:
             return None
         table = table_of(self.model.operator, self.unrolled, count, model)
-        found = Shown(table, replay(self.model.operator, table), self._ways(model, count))
+        found = Shown(table, replay(self.model.operator, table), self.taken(model, count))
         found.differs = self._differs(found, model)
         if found.differs and not any(way.free for way in found.ways):
             self.broken.append(found.differs)
@@ -79,7 +81,8 @@ class Search:
             self.validated |= {way.number for way in found.ways}
         return found
 
-    def _ways(self, model: Any, count: int) -> list[Way]:
+    def taken(self, model: Any, count: int) -> list[Way]:
+        """The paths that the events of a model take."""
         found = []
         for number in range(count):
             guards = self.unrolled.step(number).guards
@@ -107,11 +110,19 @@ class Search:
                     else known(model.eval(step.renamed(term), model_completion=True))
                     for name, term in _row_terms(row)
                 }
-                for row in way.rows
+                for row in self._in_order(way.rows)
             ]
             if not _same_rows(rows, of.replay.rows[at], self.model.operator.emits):
                 return f"the rows of event {at + 1} were to be {rows}, and are {of.replay.rows[at]}"
         return self._state_differs(of, model)
+
+    def _in_order(self, rows: list[Row]) -> list[Row]:
+        """As a user gets them: of several sinks, those of one after the other."""
+        sinks = getattr(self.model.operator, "sinks", ())
+        if len(sinks) < 2:
+            return rows
+        codes = [string_code(one) for one in sinks]
+        return sorted(rows, key=lambda row: codes.index(row.terms[SINK].as_signed_long()))
 
     def _state_differs(self, of: Shown, model: Any) -> str:
         """Compares scalars, counts and sums, and elements that events touched."""

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import bitwuzla
 import z3
 
-__all__ = ["Budget", "solve"]
+__all__ = ["Budget", "OutOfMemory", "solve", "solvers_within"]
 
 # Of z3's own count of work, per unit of effort: about a second on a machine of 2025.
 _WORK = 4_000_000
@@ -55,35 +57,98 @@ class Budget:
         return self.deadline - time.monotonic()
 
 
-def solve(conditions: list[Any], budget: Budget, effort: float | None = None) -> tuple[str, Any]:
+class OutOfMemory(Exception):
+    """The solvers may take no more."""
+
+    def __init__(self) -> None:
+        super().__init__("the solvers have no more memory: try a larger memory=, or fewer events=")
+
+
+@contextmanager
+def solvers_within(memory: int | None) -> Iterator[None]:
+    """Limits what the solvers take meanwhile.
+
+    Args:
+        memory: megabytes; None: as many as they need.
+
+    Raises:
+        OutOfMemory: the terms of a question took more. A search that does is "unknown".
+    """
+    if memory is None:
+        yield
+        return
+    z3.set_param("memory_max_size", memory)
+    _memory.append(memory)
+    try:
+        yield
+    except z3.Z3Exception as error:
+        if not _is_of_memory(error):
+            raise
+        raise OutOfMemory from None
+    finally:
+        _memory.pop()
+        z3.set_param("memory_max_size", 0)
+
+
+_memory: list[int] = []
+
+
+def _is_of_memory(error: Exception) -> bool:
+    return "memory" in str(error)
+
+
+def solve(
+    conditions: list[Any], budget: Budget, effort: float | None = None, confirm: bool = False
+) -> tuple[str, Any]:
     """Whether conditions can hold at once: "sat" and a model, "unsat", or "unknown".
 
     Of bitwuzla only an "unsat" is taken.
+
+    Args:
+        conditions: that are to hold.
+        budget: of the whole search.
+        effort: for this question; by default the budget's.
+        confirm: "unsat" is only what both solvers find.
     """
     effort = budget.effort if effort is None else effort
+    try:
+        said, model, by_z3 = _answer(conditions, budget, effort)
+    except z3.Z3Exception as error:
+        if not _is_of_memory(error):
+            raise
+        return "unknown", None
+    if said == "unsat" and confirm and not (by_z3 and _bitwuzla(conditions, budget, effort)):
+        return "unknown", None
+    return said, model
+
+
+def _answer(conditions: list[Any], budget: Budget, effort: float) -> tuple[str, Any, bool]:
+    """The answer, the model, and whether it is z3's."""
     if budget.left <= 0:
         budget.cut_short = True
-        return "unknown", None
+        return "unknown", None, True
     goal = z3.Goal()
     goal.add(*conditions)
     simple = _tactic()(goal)[0]
     if simple.inconsistent():
-        return "unsat", None
+        return "unsat", None, True
     whole = simple.as_expr()
     coarse, is_coarse = _without_slow(whole)
     if is_coarse:
         solver = _solver(coarse, budget, effort / _PER_CHEAP)
         if solver.check() == z3.unsat:
-            return "unsat", None
+            return "unsat", None, True
     # What one of them answers at once the other may not answer at all: both get little, then more.
     for share in (_LITTLE, 1.0):
         solver = _solver(whole, budget, share * effort)
         found = solver.check()
         if found == z3.sat:
-            return "sat", simple.convert_model(solver.model())
-        if found == z3.unsat or _bitwuzla(conditions, budget, share * effort):
-            return "unsat", None
-    return "unknown", None
+            return "sat", simple.convert_model(solver.model()), True
+        if found == z3.unsat:
+            return "unsat", None, True
+        if _bitwuzla(conditions, budget, share * effort):
+            return "unsat", None, False
+    return "unknown", None, True
 
 
 @functools.cache
@@ -144,6 +209,8 @@ def _bitwuzla(conditions: list[Any], budget: Budget, effort: float) -> bool:
     text = solver.to_smt2().replace("(check-sat)", "")
     options = bitwuzla.Options()
     options.set(bitwuzla.Option.TIME_LIMIT_PER, int(left * 1000))
+    if _memory:
+        options.set(bitwuzla.Option.MEMORY_LIMIT, _memory[-1])
     try:
         parser = bitwuzla.Parser(bitwuzla.TermManager(), options)
         parser.parse("(set-logic ALL)\n" + text, True, False)

@@ -34,7 +34,6 @@ from specstream.verify.containers import (
 )
 from specstream.verify.elements import key_sort, load, sort_of, store, term_of
 from specstream.verify.events import Emit, Event, EventView, Row
-from specstream.verify.library import meaning
 from specstream.verify.paths import (
     Cut,
     NotModelled,
@@ -46,6 +45,7 @@ from specstream.verify.paths import (
     possible,
     refuse,
 )
+from specstream.verify.phase import function_of, of_one_source, programs_of
 from specstream.verify.sequences import Sequence
 from specstream.verify.values import INT, bits
 
@@ -246,10 +246,11 @@ class Model:
         before: the terms of the unknown state.
         event: the unknown event.
         ways: the paths.
+        programs: of the operator, or of a pipeline's vertices.
     """
 
     def __init__(self, operator: Operator, rounds: int, deadline: float, suffix: str = "") -> None:
-        if operator.is_interpreted:
+        if operator.calls_python:
             refuse(
                 f"operator {operator.name!r} is interpreted",
                 "compile it: leave interpreted=True out",
@@ -259,10 +260,11 @@ class Model:
                 f"operator {operator.name!r} has timers, whose firing has no meaning here yet",
                 "verify the operator without on_timer=",
             )
-        if operator.sources or operator.event.phases:
+        if operator.event.phases:
             refuse(
-                f"{operator.name!r} is a pipeline, which has no meaning here yet",
-                "verify its operators one by one",
+                f"the phases of pipeline {operator.name!r} are all events of one time, which has "
+                "no meaning here yet",
+                'verify it with phases="event", or its operators one by one',
             )
         self.operator, self.layout = operator, operator.layout
         self.before, self.start = unknown(operator.layout, suffix), initial(operator.layout)
@@ -272,9 +274,10 @@ class Model:
             *self.event.facts,
             self.event.terms["#time"] >= self.before["#now"],
             self.event.terms["#sequence"] == self.before["#events"],
+            *of_one_source(operator, self.event),
         ]
-        function = operator.program.oracle_over(meaning)
-        loops = _loops(operator.program)
+        function, self.programs = function_of(operator), programs_of(operator)
+        loops = frozenset().union(*map(_loops, self.programs))
         self.ways: list[Way] = []
         for one, way in explore(lambda at: self._walk(function, at), loops, rounds, deadline):
             way.number = len(self.ways)

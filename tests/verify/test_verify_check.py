@@ -216,13 +216,14 @@ def test_what_has_no_meaning_is_undecided_with_its_line():
     assert "timers" in report.verdicts[0].reason
 
 
-def test_a_pipeline_is_undecided():
-    p = ss.Pipeline("p")
-    source = p.source("ticks", {"up": bool})
-    p.sink("rows", p.add(by_two, source))
+def test_phases_of_one_time_are_undecided():
+    p = ss.Pipeline("p", phases="time")
+    left, right = p.source("left", {"up": bool}), p.source("right", {"up": bool})
+    p.sink("rows", p.add(by_two, left))
+    p.sink("others", right)
     report = ss.verify.check(p, each=lambda rows: len(rows) == 1)
     assert report.said == "undecided"
-    assert "is a pipeline" in report.verdicts[0].reason
+    assert "events of one time" in report.verdicts[0].reason
 
 
 def test_a_loop_that_is_cut_is_undecided_and_names_the_line():

@@ -40,6 +40,22 @@ def test_proved_is_0_refuted_1_not_known_3() -> None:
     assert "has no function 'no_such'" in output
 
 
+def test_smallest_and_cover(tmp_path: Path) -> None:
+    file = tmp_path / "cover.parquet"
+    status, output = run(f"{BANK}:transfers", "--cover", str(file))
+    assert status == 0, output
+    assert "every line is reached" in output
+    assert pq.read_table(file).column_names == ["payer", "payee", "amount"]
+    averages = "examples/verify/average.py:new"
+    status, output = run(averages, "--smallest", "state.values", "--json")
+    verdict = json.loads(output)["properties"][0]
+    assert (status, verdict["name"], verdict["verdict"]) == (0, "len(state.values)", "proved")
+    status, output = run(averages, "--smallest", "state.")
+    assert (status, "expected an expression" in output) == (2, True)
+    status, output = run(averages, "--smallest", "state.values", "--cover", str(file))
+    assert (status, "--smallest is a question of its own" in output) == (2, True)
+
+
 @pytest.mark.slow
 def test_a_counterexample_fails_as_a_test_until_the_operator_is_mended(tmp_path: Path) -> None:
     module = tmp_path / "flows.py"

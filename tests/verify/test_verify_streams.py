@@ -66,7 +66,7 @@ def compare(operator: ss.Operator, table: pa.Table, seconds: float = 10.0) -> bo
         assert any(way.stopped for way in model.ways), f"{operator.name}: no path"
         return False
     stream = made_table(operator, values, times, found)
-    shown = Shown(stream, replay(operator, stream), search._ways(found, len(values)))
+    shown = Shown(stream, replay(operator, stream), search.taken(found, len(values)))
     assert len(shown.ways) == len(values)
     if any(way.free for way in shown.ways):
         return False

@@ -383,7 +383,10 @@ class OracleRewriter(Rewriter):
         if tested is not None:
             return self.none_test(node, tested)
         if is_singleton_test(node):
-            return self.generic_visit(node)
+            truth = node.comparators[0]
+            found = self.ours(oracle_view.is_truth, self.visit(node.left), truth, at=node)
+            is_not = isinstance(node.ops[0], ast.IsNot)
+            return ast.copy_location(ast.UnaryOp(ast.Not(), found), node) if is_not else found
         self.generic_visit(node)
         self.source.oracle_namespace["__ss_by_value"] = oracle_view.by_value
         operands = [node.left, *node.comparators]

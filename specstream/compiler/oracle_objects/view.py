@@ -26,7 +26,7 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 from specstream.declarations.updates import Misfit, misfit
 
-__all__ = ["ByValue", "View", "by_value", "strides_of", "to_power"]
+__all__ = ["ByValue", "View", "by_value", "is_truth", "strides_of", "to_power"]
 
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -448,6 +448,11 @@ def _values_of(other: object) -> Sequence[Any] | None:
 def by_value(value: Any) -> Any:
     """An operand of a comparison, or what stands on the right of ``in``."""
     return ByValue(value) if type(value) is tuple else value
+
+
+def is_truth(value: Any, truth: bool) -> bool:
+    """``value is True`` or ``value is False``; over another library a truth may not be known."""
+    return value is truth
 
 
 def to_power(left: Any, right: Any) -> Any:
