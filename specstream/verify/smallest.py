@@ -262,11 +262,27 @@ class _Growth:
             if len(steps) != 1 or (step := steps.pop()) <= 0:
                 continue
             reached = self._size_after(table, len(at))
-            if reached == sizes[0] + step * turns:
+            if reached != sizes[0] + step * turns:
+                self._note(at, times, reached)
+            else:
                 self.table = made_table(self.model.operator, at[:few], times[:few])
                 by = f"grows by {step} every {period} event{'s'[: period != 1]}"
                 return f"{by}, of {turns} turns run"
         return ""
+
+    def _note(self, values: list[dict[str, Any]], times: list[int], reached: int) -> None:
+        """A long stream has reached more than short ones."""
+        if reached <= self.bound:
+            return
+        whole = made_table(self.model.operator, values, times)
+        low, high = 0, len(values)
+        while high - low > 1:  # it does not shrink before it has reached that
+            middle = (low + high) // 2
+            low, high = (
+                (low, middle) if self._size_after(whole, middle) >= reached else (middle, high)
+            )
+        self.bound = reached
+        self.table = made_table(self.model.operator, values[:high], times[:high])
 
     def _times(self, shown: Shown, period: int, turns: int) -> list[int]:
         """The times of a stream whose last events are repeated, each turn behind the other."""

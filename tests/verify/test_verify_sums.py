@@ -79,6 +79,23 @@ def test_what_does_not_hold_at_first_is_not_proved() -> None:
     assert (found.said, found.events) == ("refuted", 0)
 
 
+def test_a_helper_that_does_not_hold_at_first_helps_nothing() -> None:
+    class Counting(ss.State):
+        above = ss.scalar(int, fill=5)
+        count = ss.scalar(int)
+
+    @ss.operator(state=Counting, event={"x": int}, emits={})
+    def counts(state, event, emit):
+        if state.above > 2:
+            state.count += 1
+
+    def few(state):
+        return 0 <= state.count < 20
+
+    found = ss.verify.check(counts, always=few).verdicts[0]
+    assert (found.said, found.events) == ("holds", 8)
+
+
 def test_what_one_solver_finds_alone_is_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one is made to find nothing."""
     monkeypatch.setattr(solvers, "_bitwuzla", lambda *given: False)

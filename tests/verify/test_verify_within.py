@@ -116,6 +116,34 @@ def test_the_least_bound_and_a_stream_along_which_a_queue_grows() -> None:
         ss.verify.smallest(queue, lambda state: len(state.waiting) > 1)
 
 
+class Steps(ss.State):
+    done = ss.scalar(int)
+
+
+def done(state):
+    return state.done
+
+
+def test_a_bound_beyond_short_streams_is_found_by_repeating_them() -> None:
+    @ss.operator(state=Steps, event={"x": int}, emits={})
+    def up_to_20(state, event, emit):
+        if state.done < 20:
+            state.done += 1
+
+    found = ss.verify.smallest(up_to_20, done).verdicts[0]
+    assert (found.said, found.bound, len(found.table)) == ("proved", 20, 20)
+
+
+def test_the_greatest_of_short_streams_is_no_bound_without_a_proof() -> None:
+    @ss.operator(state=Steps, event={"x": int}, emits={})
+    def in_order(state, event, emit):
+        if event.x == state.done and state.done < 20:
+            state.done += 1
+
+    found = ss.verify.smallest(in_order, done, events=3).verdicts[0]
+    assert (found.said, found.events, found.bound) == ("holds", 3, 3)
+
+
 def test_one_stream_takes_all_paths() -> None:
     found = ss.verify.cover(alarm)
     assert found.reached == found.paths
