@@ -35,8 +35,9 @@ __all__ = ["TIME", "Replay", "Table", "replay", "small_model", "table_of"]
 TIME = "time"
 _STRINGS = ("a", "b", "c", "d", "e", "f", "g", "h", "")
 _FLOATS = (0.0, 1.0, 2.0, -1.0, 0.5, 3.0, 10.0, 100.0, 1e9, 1e308, math.inf, math.nan)
-_SECONDS = 0.5
+_SECONDS = 0.2
 _MOST_SECONDS = 5.0
+_MOST_SLOW = 4  # questions without an answer, after which values stay as they are
 
 
 @dataclass
@@ -102,17 +103,20 @@ class _Smaller:
         self._solver.add(z3.simplify(z3.And(*conditions)))
         self._end = min(budget.left / 2, _MOST_SECONDS)
         self._began = budget.left
+        self._is_slow, self._slow = False, 0
 
     def _can_be(self, condition: Any) -> bool:
-        if self._began - self._budget.left > self._end:
+        if self._began - self._budget.left > self._end or self._slow >= _MOST_SLOW:
             return False
         self._solver.push()
         self._solver.add(condition)
-        found = self._solver.check() == z3.sat
-        if found:
+        found = self._solver.check()
+        if found == z3.sat:
             self.model = self._solver.model()
+        self._is_slow = found == z3.unknown
+        self._slow += self._is_slow
         self._solver.pop()
-        return bool(found)
+        return bool(found == z3.sat)
 
     def _now(self, term: Any) -> Any:
         return self.model.eval(term, model_completion=True)
@@ -139,6 +143,8 @@ class _Smaller:
             middle = (low + high) // 2
             if self._can_be(z3.And(term <= middle, term >= -middle)):
                 high = abs(known(self._now(term)))
+            elif self._is_slow:
+                break  # and so would all that follow be
             else:
                 low = middle
         self._fix(term)
