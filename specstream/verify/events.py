@@ -10,6 +10,7 @@ from typing import Any
 
 import z3
 
+from specstream.compiler.oracle_objects.forms import Formed
 from specstream.declarations.derived import Scalar
 from specstream.declarations.element_types import Storage, storage_of
 from specstream.declarations.schema import Column, Schema
@@ -170,15 +171,15 @@ class Emit:
 
     def __call__(self, *values: Any, **named: Any) -> None:
         schema = self._schema
-        if schema.forms:
-            refuse("a formatted string that is emitted", "emit its parts in columns of their own")
         if named or len(values) != len(schema):
             values = schema.row(values, named)
         terms: dict[str, Any] = {}
         nulls: dict[str, bool] = {}
         for (name, column), value in zip(schema, values, strict=True):
             nulls[name] = value is None and column.nullable
-            if not nulls[name]:
+            if isinstance(value, Formed):
+                terms[name] = path().any_value(INT, "a formatted string")
+            elif not nulls[name]:
                 terms[name] = _emitted(column, value, f"emitted column {name!r}")
         self.rows.append(Row(schema, terms, nulls))
 

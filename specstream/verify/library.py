@@ -40,8 +40,10 @@ from specstream.verify.builtin_functions import (
     to_int,
     whole,
 )
-from specstream.verify.containers import Array, Dict, Record
+from specstream.verify.containers import Array, Record
+from specstream.verify.containers import Dict as StateDict
 from specstream.verify.elements import load, store
+from specstream.verify.local import Dict, Set, of_frozen
 from specstream.verify.paths import path, refuse
 from specstream.verify.sequences import Sequence
 from specstream.verify.values import (
@@ -55,9 +57,9 @@ from specstream.verify.values import (
     less,
 )
 
-__all__ = ["SAME", "meaning"]
+__all__ = ["OTHERS", "SAME", "meaning"]
 
-_CONTAINERS = (Array, Dict, Sequence, Record)
+_CONTAINERS = (Array, StateDict, Sequence, Record)
 
 
 # ---- math and NumPy ----
@@ -226,7 +228,7 @@ def _increment(container: Any, key: Any) -> Any:
 SAME: tuple[Any, ...] = (
     *(any, all, zip, numbers.ORACLE_BUILTINS["enumerate"], numbers.ORACLE_BUILTINS["next"]),
     *(view.by_value, Formed, floats, slice),
-    *(local.List, local.Set, local.Dict),
+    local.List,
     *(local.BUILTINS["reversed"], tuple, map, filter),
 )
 
@@ -237,7 +239,9 @@ def _is_truth(value: Any, truth: bool) -> Any:
     return value is truth
 
 
-_OTHERS: dict[Any, Any] = {
+OTHERS: dict[Any, Any] = {
+    local.Dict: Dict,
+    local.Set: Set,
     view.is_truth: _is_truth,
     nulls.null_or_value: null_or_value,
     nulls.is_none: is_none,
@@ -265,12 +269,13 @@ def meaning(value: Any) -> Any:
     if isinstance(value, OracleNumpy):
         names = {name: _of_numpy(name, one) for name, one in vars(value).items()}
         return types.SimpleNamespace(**names)
+    value = of_frozen(value)
     # A named tuple holds whatever it is given.
     if not callable(value) or (
         isinstance(value, type) and issubclass(value, BaseException | tuple)
     ):
         return value
-    for table in (BOTH, _OTHERS):
+    for table in (BOTH, OTHERS):
         found = next((made for one, made in table.items() if one is value), None)
         if found is not None:
             return both(value, found) if table is BOTH else found

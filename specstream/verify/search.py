@@ -149,14 +149,15 @@ class Search:
                 if all(isinstance(value, int) for value in values) and found != sum(values):
                     return f"sum(state.{one.name}) was to be {found}, and is {sum(values)}"
             if isinstance(actual, list) and one.kind in ("int", "float", "bool") and not container:
-                wrong = self._element_differs(one.name, actual, model)
+                wrong = self._element_differs(one.name, actual, model, len(of.table))
                 if wrong:
                     return wrong
         return ""
 
-    def _element_differs(self, name: str, actual: list[Any], model: Any) -> str:
-        last = self.unrolled.steps[-1].after[name]
-        for step in self.unrolled.steps:
+    def _element_differs(self, name: str, actual: list[Any], model: Any, count: int) -> str:
+        steps = self.unrolled.steps[:count]  # there may be more, of longer streams
+        last = steps[-1].after[name]
+        for step in steps:
             for key in step.touched.get(name, ()):
                 at = known(model.eval(key, model_completion=True))
                 if 0 <= at < len(actual) and not isinstance(actual[at], list):

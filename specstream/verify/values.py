@@ -42,6 +42,7 @@ class Symbol:
     """
 
     __slots__ = ("null", "term")
+    is_unknown = True
 
     def __init__(self, term: Any, null: Any = None) -> None:
         self.term, self.null = term, null
@@ -110,6 +111,13 @@ class Int(Symbol):
             return self
         _may_wrap("abs", lambda: self.term == z3.BitVecVal(INT64_MIN, 64))
         return Int(z3.If(self.term < 0, -self.term, self.term))
+
+    def bit_length(self) -> Any:
+        size = z3.If(self.term < 0, -self.term, self.term) if self.signed else self.term
+        found = bits(0)
+        for bit in range(64):
+            found = z3.If(z3.Extract(bit, bit, size) == 1, bits(bit + 1), found)
+        return Int(found)
 
 
 class Float(Symbol):

@@ -126,3 +126,40 @@ def test_what_a_vertex_raises_is_found_with_its_line() -> None:
     report = ss.verify.check(p)
     (found,) = [one for one in report.findings if one.what == "raises ZeroDivisionError"]
     assert [one["value"] for one in found.table.values] == [0]
+
+
+RATES = {"AAPL": 3, "MSFT": 5}
+KINDS = {"AAPL", "SAP"}
+
+
+@ss.operator(event={"ticker": str, "n": int}, emits={"fee": int, "told": str})
+def fees(event, emit):
+    """Dicts and sets of a module and of the event's own, asked for by what is not known."""
+    seen = {event.n: 1}
+    seen[3] = seen.get(3, 0) + 1
+    if event.ticker in KINDS:
+        emit(RATES.get(event.ticker, 1) * seen[event.n], f"{event.ticker} {len(seen)}")
+
+
+class Recent(ss.State):
+    seen = ss.array(int, 4)
+
+
+@ss.operator(state=Recent, event={"at": int}, emits={})
+def counts_at(state, event, emit):
+    state.seen[event.at % 4] += 1
+    if state.seen[event.at % 4] == 3:
+        state.seen[event.at % 4] = 0
+
+
+def test_keys_that_are_not_known_and_elements_of_shorter_streams() -> None:
+    def at_most_6(rows):
+        return all(row.fee in (1, 2, 3, 6) for row in rows)
+
+    report = ss.verify.check(fees, each=at_most_6)
+    assert report.said == "proved", str(report)
+    assert report.validated == report.paths, str(report)
+
+    report = ss.verify.check(counts_at)
+    assert not report.undecided, str(report)
+    assert report.validated == report.paths

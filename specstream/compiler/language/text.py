@@ -116,6 +116,8 @@ class Text:
             return self.code == other.code
         if other is None:
             return False
+        if getattr(other, "is_unknown", False):  # over another library
+            return NotImplemented
         if not isinstance(other, int) or isinstance(other, bool):
             refuse(*refusal("== with a number"))
         return self.code == other  # a string that was kept in an int field
