@@ -15,10 +15,10 @@ from specstream.declarations.derived import Scalar
 from specstream.declarations.element_types import Storage, storage_of
 from specstream.declarations.schema import Column, Schema
 from specstream.verify.elements import load, sort_of, store
-from specstream.verify.paths import path, refuse
+from specstream.verify.paths import is_walked, path, refuse
 from specstream.verify.values import INT, Bool, Float, Int, String, bits
 
-__all__ = ["Derived", "Emit", "Event", "EventView", "Row", "column_storage"]
+__all__ = ["Derived", "Emit", "Event", "EventView", "Row", "SeenEvent", "column_storage"]
 
 
 def column_storage(column: Column) -> Storage:
@@ -134,6 +134,22 @@ class EventView:
         if count <= 0:
             raise ValueError("event.choice: there is nothing to choose from")
         return self.integer(0, count, draw)
+
+
+class SeenEvent(EventView):
+    """An event as a property sees it: a null is None, as it is in Python."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        null = self.null_of(name)
+        if null is None:
+            return value
+        if not is_walked():
+            refuse(
+                f"event.{name}, which may be null, inside of all, any or sum",
+                "give it a name before",
+            )
+        return None if path().fork(null) else value
 
 
 class Derived(Exception):

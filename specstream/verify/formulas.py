@@ -145,7 +145,7 @@ def _or_false(function: Callable[[], Any]) -> Any:
     """What a property returns; where it raises, it does not hold."""
     try:
         return function()
-    except (ArithmeticError, LookupError, ValueError):
+    except (ArithmeticError, LookupError, TypeError, ValueError):
         return False
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "Place",
     "Wrap",
     "explore",
+    "is_walked",
     "path",
     "place",
     "possible",
@@ -190,6 +191,11 @@ _running: list[Path] = []
 def path() -> Path:
     """The one that is being walked."""
     return _running[-1]
+
+
+def is_walked() -> bool:
+    """Whether one is."""
+    return bool(_running)
 
 
 def explore(

@@ -283,7 +283,7 @@ def _events_of(shown: Shown) -> Iterator[dict[str, Any]]:
 def _holds(one: Property, **values: Any) -> bool:
     try:
         return one.holds(**values)
-    except (ArithmeticError, LookupError, ValueError):
+    except (ArithmeticError, LookupError, TypeError, ValueError):
         return False
 
 

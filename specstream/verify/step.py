@@ -33,7 +33,7 @@ from specstream.verify.containers import (
     part_names,
 )
 from specstream.verify.elements import key_sort, load, sort_of, store, term_of
-from specstream.verify.events import Emit, Event, EventView, Row
+from specstream.verify.events import Emit, Event, EventView, Row, SeenEvent
 from specstream.verify.paths import (
     Cut,
     NotModelled,
@@ -290,9 +290,9 @@ class Model:
             way.number = number
 
     @staticmethod
-    def view(event: Event) -> EventView:
+    def view(event: Event) -> SeenEvent:
         """An event as a property sees it."""
-        return EventView(event)
+        return SeenEvent(event)
 
     def _walk(self, function: Any, at: Path) -> Way:
         begun = self._begun()

@@ -107,3 +107,35 @@ def test_what_one_solver_finds_alone_is_not_confirmed(monkeypatch: pytest.Monkey
     report = ss.verify.check(times, always=is_less, confirm=True)
     assert report.said == "holds"
     assert not report.confirmed
+
+
+class Highest(ss.State):
+    value = ss.scalar(int)
+
+
+@ss.operator(state=Highest, event={"x": int, "y": int | None}, emits={})
+def highest(state, event, emit):
+    if event.y is None:
+        state.value = max(state.value, event.x)
+
+
+def test_a_null_is_none_in_a_property() -> None:
+    def fits(event):
+        return 0 <= event.x <= 2 and (event.y is None or event.y == 1)
+
+    def is_zero(state):
+        return state.value == 0
+
+    def is_small(event):
+        return event.y < 1  # raises where it is null: no such event fits
+
+    found = ss.verify.check(highest, always=is_zero, assume=fits).verdicts[0]
+    assert (found.said, found.events) == ("refuted", 1)
+    assert found.table is not None
+    assert found.table.values[0]["y"] is None
+    assert ss.verify.smallest(highest, highest_value, assume=fits).verdicts[0].bound == 2
+    assert ss.verify.check(highest, always=is_zero, assume=is_small).said == "proved"
+
+
+def highest_value(state):
+    return state.value
