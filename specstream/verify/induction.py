@@ -233,7 +233,7 @@ class Induction:
             if one.container is not None and one.container.kind in ("timers", "priority_queue"):
                 continue
             seen: SeenField = getattr(self._state(self.model.before), one.name)
-            for name, part in zip(seen.slots.parts, seen.slots.shape.parts, strict=True):
+            for name, part in zip(seen.slots.parts, seen.slots.shape.parts, strict=False):
                 total = self.model.before.get(f"{name}#sum")
                 if total is None or not self._is_whole(name, part, seen, before):
                     continue

@@ -12,8 +12,6 @@ import time as clock
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
-
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
@@ -133,7 +131,9 @@ class _Size:
     def __init__(self, size: Callable[..., Any], operator: Operator) -> None:
         self.size, self.operator = size, operator
         self.name = getattr(size, "text", size.__name__)
-        first = self.of(operator.run_sequential(_none(operator)).state)
+        none = made_table(operator, [], [])
+        order: dict[str, Any] = {} if none.order_by is None else {"order_by": none.order_by}
+        first = self.of(operator.run_sequential(none.table, **order).state)
         self.first = first
         self.at_most(first)  # what is wrong with the function is said at once
 
@@ -157,10 +157,6 @@ class _Size:
         made = Property(names["at_most"], self.operator, ("state",), "size")
         made.name = self.name
         return Always(made)
-
-
-def _none(operator: Operator) -> pa.Table:
-    return made_table(operator, [], []).table
 
 
 class _Growth:

@@ -116,7 +116,7 @@ def initial(layout: Layout) -> dict[str, Any]:
 
 
 def _initial_sum(layout: Layout, name: str) -> int:
-    field_name, _, part = name.partition(".")
+    field_name, _, part = name.rpartition(".")  # that of a pipeline has a point as well
     one = layout.field(name) or layout.field(field_name)
     assert one is not None
     if one.container is not None:

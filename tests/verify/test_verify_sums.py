@@ -139,3 +139,41 @@ def test_a_null_is_none_in_a_property() -> None:
 
 def highest_value(state):
     return state.value
+
+
+class Seen(ss.Record):
+    count: int = 0
+
+
+class Several(ss.State):
+    names = ss.set(str, limit=2)
+    lately = ss.dict(str, int, expire_after=2)
+    seen = ss.dict(str, Seen)
+    most = ss.scalar(int)
+
+
+@ss.operator(state=Several, event={"name": str}, emits={"most": int})
+def several(state, event, emit):
+    state.names.add(event.name)
+    state.lately[event.name] = 1
+    one = state.seen.setdefault(event.name, Seen())
+    if one.count < 3:
+        one.count += 1
+    state.most = max(state.most, one.count)
+    emit(state.most)
+
+
+def most(state):
+    return state.most
+
+
+def most_of_vertex(state):
+    return state.several.most
+
+
+def test_sets_and_records_of_a_pipeline_and_what_expires() -> None:
+    p = ss.Pipeline("p")
+    p.sink("out", p.add(several, p.source("in", {"name": str})))
+    for operator, size in ((several, most), (p, most_of_vertex)):
+        found = ss.verify.smallest(operator, size, events=4).verdicts[0]
+        assert (found.said, found.bound) == ("proved", 3), found
