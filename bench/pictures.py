@@ -25,6 +25,7 @@ from bench.late_event import late_event
 from bench.latency.plot import draw_latency
 from bench.ledger import draw_ledger
 from bench.pipelines.plot import draw_pipelines
+from bench.rules.plot import draw_rules
 from bench.spark.plot import draw_rates
 from bench.speed.plot import draw_short, draw_table
 from bench.transactional.plot import draw_transactional
@@ -89,6 +90,7 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "research/latency": draw_latency,
     "research/interpreted": draw_interpreted,
     "research/cores": draw_cores,
+    "research/rules": draw_rules,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,
     "guides/tuning-cores": _forecast,

@@ -155,6 +155,8 @@ def verify(
                 raise click.UsageError(
                     f"{alone[0]} is a question of its own: leave out {', '.join(others)}"
                 )
+            if cover is not None and not cover.absolute().parent.is_dir():
+                raise click.UsageError(f"--cover {cover}: there is no directory {cover.parent}")
             if cover is not None:
                 found = covered(operator, **limits | {"events": min(events, 4)})
                 pq.write_table(found.table, cover)

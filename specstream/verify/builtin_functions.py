@@ -13,7 +13,7 @@ import z3
 from specstream.compiler.language import numbers
 from specstream.compiler.language.numbers import INT64_MAX, Int64, Uint64
 from specstream.compiler.oracle_objects import local, nulls
-from specstream.verify.containers import Array, Dict, Record
+from specstream.verify.containers import Array, Dict, Record, Set
 from specstream.verify.paths import path, refuse
 from specstream.verify.sequences import Sequence
 from specstream.verify.values import (
@@ -38,7 +38,7 @@ __all__ = [
     *("null_or_value", "to_bool", "to_float", "to_int", "whole"),
 ]
 
-_CONTAINERS = (Array, Dict, Sequence, Record)
+_CONTAINERS = (Array, Dict, Set, Sequence, Record)
 
 
 # ---- nulls ----

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
-from specstream.verify.counterexample import made_table
+from specstream.verify.counterexample import made_table, replay
 from specstream.verify.induction import Induction, Invariant
 from specstream.verify.invariants import helpers
 from specstream.verify.paths import NotModelled, OutOfTime
@@ -27,7 +28,7 @@ from specstream.verify.questions import (
     deadlines_of,
 )
 from specstream.verify.report import Report, Verdict
-from specstream.verify.search import Search
+from specstream.verify.search import Search, Shown
 from specstream.verify.solvers import Budget, OutOfMemory, solve, solvers_within
 from specstream.verify.step import Model
 
@@ -99,13 +100,14 @@ def check(
     assumed = properties_of(assume, operator, ("event",), "assume=")
     memory = None if memory is None else integer("memory", memory, 16, 2**20)
     deadlines = deadlines_of(within)
-    names = [one.name for one in (*invariants, *steps)] + [one.name for one in deadlines]
+    names = distinct([*(one.name for one in (*invariants, *steps)), *(d.name for d in deadlines)])
     report = Report(operator.name)
     try:
         with solvers_within(memory):
             model = Model(operator, rounds, began + time / 2)
             questions: list[Question] = [*map(Always, invariants), *map(Each, steps)]
             questions += [Deadline(one, model, at) for at, one in enumerate(deadlines)]
+            _name(questions, names)
             _Checking(model, assumed, budget, report, events, confirm).run(questions)
     except (NotModelled, OutOfMemory) as stop:
         _give_up(report, names, str(stop))
@@ -127,6 +129,22 @@ def properties_of(
 ) -> list[Property]:
     functions = [given] if callable(given) else list(given)
     return [Property(one, operator, parameters, option) for one in functions]
+
+
+def distinct(names: list[str]) -> list[str]:
+    """Names of which no two are alike, as those of lambdas are: the second one gets a number."""
+    found: list[str] = []
+    for name in names:
+        numbers = (f"{name} ({number})" for number in range(2, len(names) + 2))
+        found.append(next(one for one in (name, *numbers) if one not in found))
+    return found
+
+
+def _name(questions: list[Question], names: list[str]) -> None:
+    for one, name in zip(questions, names, strict=True):
+        one.name = name
+        if one.invariant is not None:
+            one.invariant = replace(one.invariant, name=name)
 
 
 def _give_up(report: Report, names: list[str], reason: str) -> None:
@@ -285,7 +303,11 @@ class _Checking:
             )
         if count == 0:
             table = made_table(self.model.operator, [], [])
-            return Verdict(one.name, "refuted", 0, "it does not hold before the first event", table)
+            none = Shown(table, replay(self.model.operator, table), [])
+            if one.is_wrong(none):
+                why = "it does not hold before the first event"
+                return Verdict(one.name, "refuted", 0, why, table)
+            return Verdict(one.name, "undecided", 0, "the model says otherwise of the first state")
         shown = self.search.stream([wrong], count)
         if shown is None or shown.differs or not one.is_wrong(shown):
             reason = "a stream of the model does not do it when it is run"

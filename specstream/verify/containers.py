@@ -23,7 +23,7 @@ from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import Storage
 from specstream.declarations.state_layout import Field
 from specstream.verify.elements import key_term, load, refused, store, wide_term
-from specstream.verify.paths import path, refuse
+from specstream.verify.paths import is_walked, path, place, refuse
 from specstream.verify.values import Bool, Int, bits, choose
 
 __all__ = ["Array", "Dict", "Record", "Set", "Slots", "Store", "held_now", "part_names"]
@@ -350,9 +350,16 @@ class Dict:
         return held_now(self.name, self._after, self.store, key)
 
     def length(self) -> Any:
+        self._note_count()
         return Int(self.store[f"{self.name}#count"])
 
+    def _note_count(self) -> None:
+        """How many have expired is any number."""
+        if self._after and is_walked():
+            path().free.append((place(), f"how many entries of {self.name} have expired"))
+
     def __bool__(self) -> bool:
+        self._note_count()
         return path().fork(self.store[f"{self.name}#count"] != 0)
 
     def __contains__(self, key: object) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from specstream.verify.report import Report, Verdict
+from specstream.verify.rerun import RERUN
 
 __all__ = ["write_counterexample"]
 
@@ -45,13 +46,18 @@ def write_counterexample(
     arguments: tuple[str, ...],
     names: Mapping[str, Any],
 ) -> Verdict | None:
-    """Writes the first refutation of a report; None: there is none, and nothing is written."""
+    """Writes the first refutation of a report; None: there is none, and nothing is written.
+
+    Of a number that grows there are the events and the verdict, and no test.
+    """
     found = next((one for one in report.verdicts if one.said == "refuted"), None)
     if found is None or found.table is None:
         return None
     directory.mkdir(parents=True, exist_ok=True)
     pq.write_table(found.table.table, directory / "events.parquet")
     (directory / "verdict.json").write_text(json.dumps(report.to_dict(), indent=2) + "\n")
+    if found.kind not in RERUN:
+        return found
     where, _, name = target.rpartition(":")
     if where.endswith(".py"):
         target = f"{Path(where).resolve()}:{name}"

@@ -23,7 +23,7 @@ from specstream.pipelines.oracle import VertexState
 from specstream.verify.builtin_functions import BOTH, both, is_none
 from specstream.verify.containers import Array, Dict, Set, Slots, Store, held_now
 from specstream.verify.elements import key_parts, key_sort
-from specstream.verify.paths import explore, refuse
+from specstream.verify.paths import Cut, explore, is_walked, path, refuse
 from specstream.verify.sequences import Sequence
 from specstream.verify.step import TICK, State
 from specstream.verify.values import INT, Bool, Int, Symbol, truth, wide
@@ -41,9 +41,12 @@ Keys = Mapping[str, Iterable[Any]]
 """Of each field, keys or words that are asked about."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formula:
     """What a property says.
+
+    It is a truth in expressions as well: ``all(...) == any(...)`` is a formula, and a condition is
+    one that says nothing of all or any entries.
 
     Attributes:
         kind: "term", "and", "or", "not", "all" or "any".
@@ -73,6 +76,24 @@ class Formula:
     def assumed(self, keys: Keys, fresh: Fresh) -> Any:
         """As a term that the formula implies, for what is assumed."""
         return self._read(False, keys, fresh)
+
+    def __eq__(self, other: object) -> Any:
+        right = _formula(other)
+        if right is None:
+            refuse("all, any, and or or beside a number", "compare a truth with a truth")
+        opposites = Formula("not", parts=(self,)), Formula("not", parts=(right,))
+        either = Formula("or", parts=(opposites[0], right))
+        return Formula("and", parts=(either, Formula("or", parts=(self, opposites[1]))))
+
+    def __ne__(self, other: object) -> Any:
+        return Formula("not", parts=(self == other,))
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        if not self.is_exact or not is_walked():
+            refuse("a condition that all() or any() decides", "write it with and, or")
+        return path().fork(self.shown({}, {}))
 
     @property
     def is_exact(self) -> bool:
@@ -145,8 +166,14 @@ def _or_false(function: Callable[[], Any]) -> Any:
     """What a property returns; where it raises, it does not hold."""
     try:
         return function()
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, LookupError, ValueError):
         return False
+    except TypeError as error:
+        if "NoneType" in str(error):  # Python raises it as well, of a null
+            return False
+        refuse(f"TypeError in a property, {error}", "write it otherwise")
+    except Cut as stop:
+        refuse(f"a property goes on for long: {stop}", "ask for less at once")
 
 
 # ---- what properties are rewritten to ----
@@ -163,14 +190,20 @@ def known_truth(value: Any) -> bool:
     raise TypeError(value)
 
 
+def _forks(value: Any) -> bool:
+    """Whether the truth of a value is asked for: it may guard what raises without it. Nobody can in
+    what is said of all entries, which is read later."""
+    return isinstance(value, Symbol) and is_walked()
+
+
 def _and(left: Any, right: Callable[[], Any]) -> Any:
-    if not _is_ours(left):
+    if not _is_ours(left) or _forks(left):
         return right() if left else left
     return Formula("and", parts=(_needed(left), _needed(right())))
 
 
 def _or(left: Any, right: Callable[[], Any]) -> Any:
-    if not _is_ours(left):
+    if not _is_ours(left) or _forks(left):
         return left if left else right()
     return Formula("or", parts=(_needed(left), _needed(right())))
 
@@ -182,7 +215,7 @@ def _not(value: Any) -> Any:
 
 
 def _if(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    if not _is_ours(test):
+    if not _is_ours(test) or _forks(test):
         return yes() if test else no()
     left, right = yes(), no()
     if isinstance(left, bool | Bool | Formula) and isinstance(right, bool | Bool | Formula):

@@ -42,6 +42,7 @@ from specstream.verify.builtin_functions import (
 )
 from specstream.verify.containers import Array, Record
 from specstream.verify.containers import Dict as StateDict
+from specstream.verify.containers import Set as StateSet
 from specstream.verify.elements import load, store
 from specstream.verify.local import Dict, Set, of_frozen
 from specstream.verify.paths import path, refuse
@@ -59,7 +60,7 @@ from specstream.verify.values import (
 
 __all__ = ["OTHERS", "SAME", "meaning"]
 
-_CONTAINERS = (Array, StateDict, Sequence, Record)
+_CONTAINERS = (Array, StateDict, StateSet, Sequence, Record)
 
 
 # ---- math and NumPy ----

@@ -190,6 +190,8 @@ _running: list[Path] = []
 
 def path() -> Path:
     """The one that is being walked."""
+    if not _running:
+        refuse("a condition inside of all, any or sum", "give it a name before")
     return _running[-1]
 
 

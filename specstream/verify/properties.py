@@ -296,6 +296,9 @@ class _Rewriter(ast.NodeTransformer):
         if name in ("all", "any", "sum") and isinstance(loop, ast.GeneratorExp):
             return self._quantified(name, loop, node)
         self.generic_visit(node)
+        if name in _BUILTINS and node.keywords:
+            given = ", ".join(f"{one.arg}=" for one in node.keywords)
+            self.of.refuse(node, f"{name} with {given}", "write it without")
         if name in _BUILTINS:
             return self._call(name, *node.args, at=node)
         return node

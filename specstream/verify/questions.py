@@ -270,12 +270,13 @@ def _never(model: Model, cases: list[Any]) -> bool:
 
 def _events_of(shown: Shown) -> Iterator[dict[str, Any]]:
     """What properties ask about, of each event that was run."""
-    run = shown.replay
+    run, time = shown.replay, shown.table.order_by
     for at, values in enumerate(shown.table.values):
+        own = {"timestamp": at if time is None else values[time], "sequence": at}
         yield {
             "before": run.states[at],
             "after": run.states[at + 1],
-            "event": types.SimpleNamespace(**values),
+            "event": types.SimpleNamespace(**values | own),
             "rows": [types.SimpleNamespace(**row) for row in run.rows[at]],
         }
 

@@ -20,7 +20,10 @@ from specstream.verify.counterexample import Replay, Table, replay
 from specstream.verify.properties import Property
 from specstream.verify.report import Refuted
 
-__all__ = ["difference", "event_values", "rerun"]
+__all__ = ["RERUN", "difference", "event_values", "rerun"]
+
+RERUN = ("always", "each", "same")
+"""The kinds of questions that can be asked of one stream again."""
 
 
 @refuses_unknown
@@ -71,7 +74,8 @@ def rerun(
     of = Property(function, operator, ("before", "event", "rows", "after"), "each=")
     for at, values in enumerate(table.values):
         rows = [types.SimpleNamespace(**row) for row in run.rows[at]]
-        event = types.SimpleNamespace(**values)
+        own = {"timestamp": at if order_by is None else values[order_by], "sequence": at}
+        event = types.SimpleNamespace(**values | own)
         before, after = run.states[at : at + 2]
         if not of.holds(before=before, event=event, rows=rows, after=after):
             raise Refuted(f"{name} does not hold of event {at + 1}")

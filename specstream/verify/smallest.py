@@ -12,6 +12,7 @@ import time as clock
 from collections.abc import Callable
 from typing import Any
 
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
@@ -107,7 +108,7 @@ def number_of(text: str, operator: Operator) -> Callable[..., Any]:
         ConfigurationError: it is no expression.
     """
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = parse(text.strip(), "eval").body
     except SyntaxError as error:
         raise ConfigurationError(
             f"--smallest {text!r}: {error.msg}; expected an expression like len(state.queue)"
@@ -131,15 +132,21 @@ class _Size:
     def __init__(self, size: Callable[..., Any], operator: Operator) -> None:
         self.size, self.operator = size, operator
         self.name = getattr(size, "text", size.__name__)
+        self.at_most(0)  # what is wrong with the function is said at once
         none = made_table(operator, [], [])
         order: dict[str, Any] = {} if none.order_by is None else {"order_by": none.order_by}
         first = self.of(operator.run_sequential(none.table, **order).state)
         self.first = first
-        self.at_most(first)  # what is wrong with the function is said at once
 
     def of(self, view: Any) -> int:
         """Of a state that is known."""
-        found = self.size(plain_state(self.operator, view))
+        try:
+            found = self.size(plain_state(self.operator, view))
+        except Exception as error:
+            raise PropertyError(
+                f"property {self.name!r} raises {type(error).__name__}, {error}; it has to be a "
+                "number of every state, the first one among them"
+            ) from None
         if isinstance(found, bool) or not isinstance(found, int):
             raise PropertyError(
                 f"property {self.name!r}: it returns {type(found).__name__}, no int; like "

@@ -205,7 +205,8 @@ def _bitwuzla(conditions: list[Any], budget: Budget, effort: float) -> bool:
         budget.cut_short = True
         return False
     solver = z3.Solver()
-    solver.add(*conditions)
+    # Simplified first: it takes no (and x) of one operand.
+    solver.add(*(z3.simplify(one) for one in conditions))
     text = solver.to_smt2().replace("(check-sat)", "")
     options = bitwuzla.Options()
     options.set(bitwuzla.Option.TIME_LIMIT_PER, int(left * 1000))

@@ -402,7 +402,7 @@ def test_contestants_differ_by_hatch_and_marker_too() -> None:
 def test_the_data_of_pictures_are_small_and_say_where_they_were_measured() -> None:
     for name in pictures.PICTURES:
         text = pictures.data_of(name).read_text()
-        assert len(text) < 40_000
+        assert len(text) < 60_000  # of some 270 rules and verbs the most
         if name != "guides/tuning-cores":
             assert json.loads(text)["machine"]["processor"]
 

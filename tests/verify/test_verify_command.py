@@ -50,6 +50,20 @@ def test_smallest_and_cover(tmp_path: Path) -> None:
     status, output = run(averages, "--smallest", "state.values", "--json")
     verdict = json.loads(output)["properties"][0]
     assert (status, verdict["name"], verdict["verdict"]) == (0, "len(state.values)", "proved")
+    module = tmp_path / "grows.py"
+    module.write_text(
+        "import specstream as ss\n"
+        "class Waiting(ss.State):\n"
+        "    queue = ss.deque(int)\n"
+        '@ss.operator(state=Waiting, event={"x": int}, emits={})\n'
+        "def waits(state, event, emit):\n"
+        "    state.queue.append(event.x)\n"
+    )
+    found = tmp_path / "found"
+    asked = ("--smallest", "state.queue", "--counterexample", str(found))
+    status, output = run(f"{module}:waits", *asked)
+    assert (status, "grows by 1 every 1 event" in output) == (1, True)
+    assert sorted(one.name for one in found.iterdir()) == ["events.parquet", "verdict.json"]
     status, output = run(averages, "--smallest", "state.")
     assert (status, "expected an expression" in output) == (2, True)
     status, output = run(averages, "--smallest", "state.values", "--cover", str(file))
