@@ -155,9 +155,9 @@ def verify(
                 raise click.UsageError(
                     f"{alone[0]} is a question of its own: leave out {', '.join(others)}"
                 )
-            if cover is not None and not cover.absolute().parent.is_dir():
-                raise click.UsageError(f"--cover {cover}: there is no directory {cover.parent}")
             if cover is not None:
+                if not cover.absolute().parent.is_dir():
+                    raise click.UsageError(f"--cover {cover}: there is no directory {cover.parent}")
                 found = covered(operator, **limits | {"events": min(events, 4)})
                 pq.write_table(found.table, cover)
                 click.echo(json_line(found.to_dict()) if as_json else str(found))

@@ -108,6 +108,14 @@ class Unrolled:
             for row in way.rows:
                 yield from row.terms.values()
 
+    def touched(self, count: int) -> dict[str, list[Any]]:
+        """Of each field, the keys that a stream of so many events may read or write."""
+        found: dict[str, list[Any]] = {}
+        for number in range(count):
+            for name, keys in self.step(number).touched.items():
+                found.setdefault(name, []).extend(keys)
+        return found
+
     def facts(self, count: int, exact: bool = True) -> list[Any]:
         """What holds of every stream of so many events, none of which stops on the way.
 

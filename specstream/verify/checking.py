@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
 
-from specstream.declarations.options import integer, refuses_unknown
+from specstream.declarations.options import refuses_unknown
 from specstream.definition.operator import Operator
-from specstream.errors import ConfigurationError
 from specstream.verify.counterexample import made_table, replay
 from specstream.verify.induction import Induction, Invariant
-from specstream.verify.invariants import helpers
+from specstream.verify.invariants import prove_with_helpers
+from specstream.verify.limits import Limits, check_operator
 from specstream.verify.paths import NotModelled, OutOfTime
 from specstream.verify.properties import Property, PropertyError
 from specstream.verify.questions import (
@@ -29,7 +27,7 @@ from specstream.verify.questions import (
 )
 from specstream.verify.report import Report, Verdict
 from specstream.verify.search import Search, Shown
-from specstream.verify.solvers import Budget, OutOfMemory, solve, solvers_within
+from specstream.verify.solvers import OutOfMemory, solve, solvers_within
 from specstream.verify.step import Model
 
 __all__ = ["check", "properties_of"]
@@ -88,39 +86,34 @@ def check(
     >>> ss.verify.check(ticks, always=few).said
     'proved'
     """
-    began = clock.monotonic()
-    if not isinstance(operator, Operator):
-        raise ConfigurationError(f"verify.check: {operator!r} is no operator; expected one")
-    operator.check_alone()
-    events = integer("events", events, 0, 1000)
-    rounds = integer("rounds", rounds, 0, 1000)
-    budget = Budget(effort, began + time)
+    limits = Limits(events=events, rounds=rounds, effort=effort, time=time, memory=memory)
+    check_operator("check", operator)
     invariants = properties_of(always, operator, ("state",), "always=")
     steps = properties_of(each, operator, ("before", "event", "rows", "after"), "each=")
     assumed = properties_of(assume, operator, ("event",), "assume=")
-    memory = None if memory is None else integer("memory", memory, 16, 2**20)
     deadlines = deadlines_of(within)
-    names = distinct([*(one.name for one in (*invariants, *steps)), *(d.name for d in deadlines)])
+    properties = [*invariants, *steps]
+    names = distinct([*(one.name for one in properties), *(one.name for one in deadlines)])
+    for one, name in zip(properties, names, strict=False):
+        one.name = name
     report = Report(operator.name)
     try:
-        with solvers_within(memory):
-            model = Model(operator, rounds, began + time / 2)
+        with solvers_within(limits.memory):
+            model = Model(operator, limits.rounds, limits.paths_until)
             questions: list[Question] = [*map(Always, invariants), *map(Each, steps)]
-            questions += [Deadline(one, model, at) for at, one in enumerate(deadlines)]
-            _name(questions, names)
-            _Checking(model, assumed, budget, report, events, confirm).run(questions)
-    except (NotModelled, OutOfMemory) as stop:
+            questions += [
+                Deadline(deadline, name, model, at)
+                for at, (deadline, name) in enumerate(
+                    zip(deadlines, names[len(properties) :], strict=True)
+                )
+            ]
+            _Checking(model, assumed, limits, report, confirm).run(questions)
+    except (NotModelled, OutOfMemory, OutOfTime) as stop:
+        report.cut_short = isinstance(stop, OutOfTime)
         _give_up(report, names, str(stop))
-    except OutOfTime:
-        report.cut_short = True
-        _give_up(
-            report,
-            names,
-            "the paths of the operator are too many: try fewer rounds=, or a larger time=",
-        )
     report.confirmed = confirm and any(one.said == "proved" for one in report.verdicts)
-    report.seconds = clock.monotonic() - began
-    report.cut_short = report.cut_short or budget.cut_short
+    report.seconds = limits.seconds
+    report.cut_short = report.cut_short or limits.budget.cut_short
     return report
 
 
@@ -140,13 +133,6 @@ def distinct(names: list[str]) -> list[str]:
     return found
 
 
-def _name(questions: list[Question], names: list[str]) -> None:
-    for one, name in zip(questions, names, strict=True):
-        one.name = name
-        if one.invariant is not None:
-            one.invariant = replace(one.invariant, name=name)
-
-
 def _give_up(report: Report, names: list[str], reason: str) -> None:
     known = {one.name for one in report.verdicts}
     report.verdicts += [
@@ -163,14 +149,14 @@ class _Checking:
         self,
         model: Model,
         assume: list[Property],
-        budget: Budget,
+        limits: Limits,
         report: Report,
-        events: int,
         confirm: bool,
     ) -> None:
-        self.model, self.budget, self.report, self.events = model, budget, report, events
-        self.search = Search(model, assume, budget)
-        self.induction = Induction(model, assume, budget, confirm)
+        self.model, self.report, self.events = model, report, limits.events
+        self.budget = limits.budget
+        self.search = Search(model, assume, self.budget)
+        self.induction = Induction(model, assume, self.budget, confirm)
         self.assume = assume
         self._stop: tuple[int, str] | None = None
         report.paths = len(model.ways)
@@ -209,12 +195,12 @@ class _Checking:
             [one.invariant for one in questions if one.invariant and one.name not in refuted]
         )
         for one in questions:
-            if one.name in refuted:
+            if not isinstance(one, Each) or one.name in refuted:
                 continue
-            reason = one.proved(self.induction, proved)
+            reason = self.induction.each(one.of, proved)
             if reason:
                 self.induction.reasons[one.name] = reason
-            elif reason is not None:
+            else:
                 self._say(Verdict(one.name, "proved", kind=one.kind))
         done = {one.name for one in self.report.verdicts}
         left = [one for one in questions if one.name not in done]
@@ -228,12 +214,8 @@ class _Checking:
     def _proved(self, asked: list[Invariant]) -> list[Invariant]:
         """What is proved, with helping invariants where it is not without."""
         began = clock.monotonic()
-        proved = self.induction.prove(asked)
-        helping: list[Invariant] = []
-        if len(proved) < len(asked) or not asked:
-            helping = self.induction.prove([*asked, *helpers(self.model)])
-            proved = helping
-        helped = [one.name for one in helping if not one.is_asked]
+        proved = prove_with_helpers(self.induction, asked)
+        helped = [one.name for one in proved if not one.is_asked]
         seconds = clock.monotonic() - began
         for one in proved:
             if one.is_asked:
@@ -287,10 +269,7 @@ class _Checking:
         if count < one.least:
             return None
         facts = self.search.unrolled.facts(count)
-        keys: dict[str, list[Any]] = {}
-        for number in range(count):
-            for name, touched in self.search.unrolled.step(number).touched.items():
-                keys.setdefault(name, []).extend(touched)
+        keys = self.search.unrolled.touched(count)
         wrong = one.wrong(self.search, count, keys)
         said, _ = solve([*facts, *one.lemmas(self.search, count, keys), wrong], self.budget)
         if said == "unsat":

@@ -46,13 +46,14 @@ class Table:
 
     Attributes:
         values: of each event, by column; None: null.
-        model: of the solver.
+        order_by: the column of the times; None: the operator does not go by time.
+        times: of the events, also where the operator does not go by them.
     """
 
     values: list[dict[str, Any]]
     table: pa.Table
     order_by: str | None
-    model: Any
+    times: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -168,12 +169,10 @@ def table_of(operator: Operator, unrolled: Unrolled, count: int, model: Any) -> 
                     row[name] = texts.get(row[name], "a")
         values.append(row)
         times.append(known(model.eval(event.terms["#time"], model_completion=True)))
-    return made_table(operator, values, times, model)
+    return made_table(operator, values, times)
 
 
-def made_table(
-    operator: Operator, values: list[dict[str, Any]], times: list[int], model: Any = None
-) -> Table:
+def made_table(operator: Operator, values: list[dict[str, Any]], times: list[int]) -> Table:
     """A table of events."""
     arrays = {
         name: array_of(column, [one[name] for one in values]) for name, column in operator.event
@@ -185,7 +184,7 @@ def made_table(
         arrays[order_by] = pa.array(times, pa.int64()).cast(zone)
         values = [one | {order_by: at} for one, at in zip(values, times, strict=True)]
     table = pa.table(arrays) if arrays else pa.table({"event": list(range(len(values)))})
-    return Table(values, table, order_by, model)
+    return Table(values, table, order_by, times)
 
 
 def array_of(column: Column, values: list[Any]) -> pa.Array:
@@ -246,11 +245,10 @@ class Replay:
 
 def replay(operator: Operator, of: Table) -> Replay:
     """Runs a table through the oracle and through an engine of two threads."""
-    options: dict[str, Any] = {} if of.order_by is None else {"order_by": of.order_by}
     states = []
     for count in range(len(of) + 1):
         run = operator.run_sequential(
-            of.table.slice(0, count), keys=True, on_error="skip", **options
+            of.table.slice(0, count), keys=True, on_error="skip", order_by=of.order_by
         )
         states.append(plain_state(operator, run.state))
     found = Replay([[] for _ in range(len(of))], [None] * len(of), [0] * len(of), states)
@@ -266,7 +264,7 @@ def replay(operator: Operator, of: Table) -> Replay:
         for sequence, row_of in zip(sequences, rows, strict=True):
             found.rows[sequence].append(row_of)
     with Engine(operator, threads=2, errors="side") as engine:
-        output = engine.process(of.table, **options)
+        output = engine.process(of.table, order_by=of.order_by)
         failed = engine.failed_events()
         found.engine_state = plain_state(operator, engine.state)
     raised = 0 if failed is None else failed.num_rows
@@ -294,6 +292,18 @@ def _rows(sink: str | None, table: pa.Table, operator: Operator) -> list[dict[st
         others | {SINK: sink} | {column_of(sink, name): value for name, value in row.items()}
         for row in rows
     ]
+
+
+def events_seen(of: Table, run: Replay) -> Iterator[dict[str, Any]]:
+    """What properties ask about, of each event of a table that was run."""
+    for at, values in enumerate(of.values):
+        own = {"timestamp": at if of.order_by is None else values[of.order_by], "sequence": at}
+        yield {
+            "before": run.states[at],
+            "after": run.states[at + 1],
+            "event": types.SimpleNamespace(**values | own),
+            "rows": [types.SimpleNamespace(**row) for row in run.rows[at]],
+        }
 
 
 def plain_state(operator: Operator, view: Any) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import os
 import sys
-import time as clock
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FrameType
@@ -16,11 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from specstream.declarations.options import integer, refuses_unknown
+from specstream.declarations.options import refuses_unknown
 from specstream.definition.operator import Operator
-from specstream.errors import ConfigurationError
 from specstream.verify.checking import properties_of
 from specstream.verify.counterexample import Table, made_table, replay, small_model, table_of
+from specstream.verify.limits import Limits, check_operator
 from specstream.verify.paths import NotModelled, OutOfTime, Place
 from specstream.verify.properties import Property
 from specstream.verify.questions import Functions
@@ -122,23 +121,17 @@ def cover(
     >>> ss.verify.cover(half).table["x"].to_pylist()
     [1, 0]
     """
-    began = clock.monotonic()
-    if not isinstance(operator, Operator):
-        raise ConfigurationError(f"verify.cover: {operator!r} is no operator; expected one")
-    operator.check_alone()
-    events = integer("events", events, 1, 1000)
-    rounds = integer("rounds", rounds, 0, 1000)
-    memory = None if memory is None else integer("memory", memory, 16, 2**20)
-    budget = Budget(effort, began + time)
+    limits = Limits(events=events, rounds=rounds, effort=effort, time=time, memory=memory, least=1)
+    check_operator("cover", operator)
     assumed = properties_of(assume, operator, ("event",), "assume=")
     found = Cover(operator.name, made_table(operator, [], []).table)
     try:
-        with solvers_within(memory):
-            _Covering(Model(operator, rounds, began + time / 2), assumed, budget, found).run(events)
+        with solvers_within(limits.memory):
+            model = Model(operator, limits.rounds, limits.paths_until)
+            _Covering(model, assumed, limits.budget, found).run(limits.events)
     except (NotModelled, OutOfMemory, OutOfTime) as stop:
-        reason = str(stop) or "the paths of the operator are too many: try fewer rounds="
-        found.undecided.append(reason)
-    found.seconds = clock.monotonic() - began
+        found.undecided.append(str(stop))
+    found.seconds = limits.seconds
     return found
 
 
@@ -177,10 +170,9 @@ class _Covering:
                 model = small_model(facts, unrolled, count, self.budget)
                 if model is None:
                     continue
-                self.values += table_of(self.model.operator, unrolled, count, model).values
-                for number in range(count):
-                    at = unrolled.step(number).event.terms["#time"]
-                    self.times.append(model.eval(at, model_completion=True).as_signed_long())
+                more = table_of(self.model.operator, unrolled, count, model)
+                self.values += more.values
+                self.times += more.times
                 taken = search.taken(model, count)
                 self.ways += taken
                 self.open = [one for one in self.open if one is not way and one not in taken]
@@ -194,12 +186,9 @@ class _Covering:
         operator, found = self.model.operator, self.found
         table = made_table(operator, self.values, self.times)
         run = replay(operator, table)
-        known = len(table)
-        for at, way in enumerate(self.ways):
-            expected = None if way.error is None else way.error.__name__
-            if run.errors[at] != expected and not (expected == "Derived" and run.errors[at]):
-                known = at  # what Python computes is something else than was supposed
-                break
+        # What Python computes may be something else than was supposed.
+        pairs = enumerate(zip(self.ways, run.errors, strict=True))
+        known = next((at for at, (way, error) in pairs if not way.raises(error)), len(table))
         if not run.agrees:
             found.undecided.append("the sequential run and an engine of two threads differ")
         if known < len(table):
@@ -231,11 +220,10 @@ def _unreached(model: Model, table: Table) -> dict[str, list[int]]:
         reached.add(Place(frame.f_code.co_filename, frame.f_lineno))
         return note
 
-    options: dict[str, Any] = {} if table.order_by is None else {"order_by": table.order_by}
     before = sys.gettrace()
     sys.settrace(note)
     try:
-        model.operator.run_sequential(table.table, on_error="skip", **options)
+        model.operator.run_sequential(table.table, on_error="skip", order_by=table.order_by)
     finally:
         sys.settrace(before)
     missed = {

@@ -22,7 +22,7 @@ from specstream.verify.properties import Property
 from specstream.verify.solvers import Budget, solve
 from specstream.verify.step import Model, Way
 
-__all__ = ["Induction", "Invariant"]
+__all__ = ["Induction", "Invariant", "of_event"]
 
 
 _OF_HELPERS = 0.3
@@ -30,6 +30,17 @@ _OF_HELPERS = 0.3
 
 def _fails(model: Any, term: Any) -> bool:
     return bool(z3.is_false(model.eval(term, model_completion=True)))
+
+
+def of_event(of: Property, model: Model, way: Way) -> Formula:
+    """What a property says of an event on a path."""
+    before, after = (
+        PropertyState(model.layout, terms, terms["#now"]) for terms in (model.before, way.state)
+    )
+    found: Formula = of.formula(
+        before=before, after=after, state=after, event=Model.view(model.event), rows=way.rows
+    )
+    return found
 
 
 @dataclass(frozen=True)
@@ -182,7 +193,7 @@ class Induction:
         for way in self.model.ways:
             if way.stopped:
                 continue
-            said = self._step(way, known, self.of_event(of, way))
+            said = self._step(way, known, of_event(of, self.model, way))
             if said != "unsat":
                 at = f"path {way.number + 1} of {len(self.model.ways)}"
                 if said == "sat":
@@ -192,17 +203,6 @@ class Induction:
                     )
                 return f"no answer for {at}: try a larger effort"
         return self.stops(invariants)
-
-    def of_event(self, of: Property, way: Way) -> Formula:
-        """What a property says of an event on a path."""
-        found: Formula = of.formula(
-            before=self._state(self.model.before),
-            after=self._state(way.state),
-            state=self._state(way.state),
-            event=Model.view(self.model.event),
-            rows=way.rows,
-        )
-        return found
 
     def stops(self, invariants: list[Invariant]) -> str:
         """Why a stream may get to a path of which nothing is known; "": none does."""

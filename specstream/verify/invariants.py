@@ -23,34 +23,47 @@ from specstream.declarations.state_layout import Field, Layout
 from specstream.verify.containers import part_names
 from specstream.verify.elements import widened
 from specstream.verify.formulas import Formula, SeenField
-from specstream.verify.induction import Invariant
+from specstream.verify.induction import Induction, Invariant
 from specstream.verify.step import Model
 from specstream.verify.values import bits
 
-__all__ = ["between", "helpers"]
+__all__ = ["between", "prove_with_helpers"]
 
 _SMALL = 8
 _MOST_CONSTANTS = 6
 Terms = dict[str, Any]
+Number = Callable[[Terms], Any]
 
 
-def helpers(model: Model) -> list[Invariant]:
+def prove_with_helpers(induction: Induction, asked: list[Invariant]) -> list[Invariant]:
+    """What is proved of some invariants, with what has helped where they are not without."""
+    proved = induction.prove(asked)
+    if len(proved) < len(asked) or not asked:
+        proved = induction.prove([*asked, *_helpers(induction.model)])
+    return proved
+
+
+def _helpers(model: Model) -> list[Invariant]:
     """What may hold of the states of one operator."""
-    found = list(_of_words(model, _constants(model)))
+    constants = _constants(model)
+    found = list(_of_words(model, constants))
     found += _totals(model.layout, "")
     found += _marks(model.layout)
-    found += _waiting(model, _constants(model))
+    found += _waiting(model, constants)
     return found
+
+
+def _scalars(layout: Layout) -> list[Field]:
+    return [
+        one
+        for one in layout.fields
+        if one.space == "state" and one.container is None and one.shape == ()
+    ]
 
 
 def _marks(layout: Layout) -> Iterator[Invariant]:
     """Scalars that are true where a number is not 0."""
-    scalars = [
-        one
-        for one in layout.fields
-        if one.space == "state" and one.container is None and one.record is None and not one.shape
-    ]
-    for mark, one in itertools.product(scalars, scalars):
+    for mark, one in itertools.product(_scalars(layout), repeat=2):
         if mark.kind == "bool" and one.kind == "int":
             is_set = partial(_is_mark, mark.name, one.name)
             yield _term(f"{mark.name} is {one.name} != 0", is_set)
@@ -63,20 +76,19 @@ def _is_mark(mark: str, name: str, terms: Terms) -> Any:
 def _waiting(model: Model, constants: list[int]) -> Iterator[Invariant]:
     """What counts the events since something waits for an answer, against scalars of the state."""
     words = [name for name in model.before if name.startswith("#waiting")]
-    for word, one in itertools.product(words, model.layout.fields):
-        if one.space != "state" or one.record is not None or one.dimensions != ():
-            continue
+    for word, one in itertools.product(words, [*_scalars(model.layout), *model.layout.containers]):
         if one.container is None and one.kind == "bool":
             yield _term(f"something waits if {one.name}", partial(_waits_if, word, one.name))
         if one.container is None and one.kind != "int":
             continue
         name = one.name if one.container is None else f"{one.name}#count"
-        counts = {name: partial(_whole_word, name)}
+        number = partial(_number, name, one.storage)
+        counts = {name: number}
         more = {*constants, *(constant + 1 for constant in constants)}
         for constant in sorted(more, key=abs):
-            counts[f"{constant} - {name}"] = partial(_less, name, constant)
+            counts[f"{constant} - {name}"] = partial(_less, number, constant)
             if constant > 1:
-                counts[f"{name} % {constant}"] = partial(_rest, name, constant)
+                counts[f"{name} % {constant}"] = partial(_rest, number, constant)
         for said, count in counts.items():
             yield _term(f"{said} events wait", partial(_waits, word, count))
             yield _term(f"{said} events wait, or none", partial(_waits_or_not, word, count))
@@ -86,25 +98,24 @@ def _waits_if(word: str, name: str, terms: Terms) -> Any:
     return (terms[word] > 0) == terms[name]
 
 
-def _waits(word: str, count: Callable[[Terms], Any], terms: Terms) -> Any:
+def _waits(word: str, count: Number, terms: Terms) -> Any:
     return terms[word] == count(terms)
 
 
-def _waits_or_not(word: str, count: Callable[[Terms], Any], terms: Terms) -> Any:
+def _waits_or_not(word: str, count: Number, terms: Terms) -> Any:
     return z3.Or(terms[word] == 0, terms[word] == count(terms))
 
 
-def _whole_word(name: str, terms: Terms) -> Any:
-    more = 64 - terms[name].size()
-    return z3.SignExt(more, terms[name]) if more else terms[name]
+def _number(name: str, part: Storage, terms: Terms) -> Any:
+    return _word(terms, name, part, None)
 
 
-def _less(name: str, constant: int, terms: Terms) -> Any:
-    return constant - _whole_word(name, terms)
+def _less(number: Number, constant: int, terms: Terms) -> Any:
+    return constant - number(terms)
 
 
-def _rest(name: str, constant: int, terms: Terms) -> Any:
-    return z3.SRem(_whole_word(name, terms), bits(constant))
+def _rest(number: Number, constant: int, terms: Terms) -> Any:
+    return z3.SRem(number(terms), bits(constant))
 
 
 def between(pair: Any) -> list[Invariant]:
@@ -237,15 +248,7 @@ def _totals(
 ) -> list[Invariant]:
     """Scalars that are the sum, or the number, of the elements of a short field."""
     other, of = prefix if other is None else other, layout if of is None else of
-    scalars = [
-        one.name
-        for one in layout.fields
-        if one.space == "state"
-        and one.container is None
-        and one.shape == ()
-        and one.kind == "int"
-        and one.storage.size == 8
-    ]
+    scalars = [one.name for one in _scalars(layout) if one.kind == "int" and one.storage.size == 8]
     found = []
     for scalar, one in itertools.product(scalars, of.fields):
         container = one.container

@@ -40,13 +40,10 @@ from specstream.verify.builtin_functions import (
     to_int,
     whole,
 )
-from specstream.verify.containers import Array, Record
-from specstream.verify.containers import Dict as StateDict
-from specstream.verify.containers import Set as StateSet
+from specstream.verify.containers import Record
 from specstream.verify.elements import load, store
 from specstream.verify.local import Dict, Set, of_frozen
 from specstream.verify.paths import path, refuse
-from specstream.verify.sequences import Sequence
 from specstream.verify.values import (
     FLOAT,
     NEAREST,
@@ -59,8 +56,6 @@ from specstream.verify.values import (
 )
 
 __all__ = ["OTHERS", "SAME", "meaning"]
-
-_CONTAINERS = (Array, StateDict, StateSet, Sequence, Record)
 
 
 # ---- math and NumPy ----

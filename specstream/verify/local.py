@@ -95,11 +95,7 @@ class Set(local.Set):
     """A set of the event's own."""
 
     __slots__ = ()
-
-    def __init__(self, given: Iterable[Any] = ()) -> None:
-        self.members = Dict()
-        for one in given:
-            self.add(one)
+    members_of = Dict
 
     def _made(self, elements: Iterable[Any]) -> Any:
         return Set(elements)

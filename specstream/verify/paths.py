@@ -69,6 +69,11 @@ class Cut(BaseException):
 class OutOfTime(BaseException):
     """The time that an exploration may take is over."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "the paths of the operator are too many: try fewer rounds=, or a larger time="
+        )
+
 
 class Wrap(NamedTuple):
     """A place where a result may leave 64 bits, and when it does."""

@@ -112,9 +112,10 @@ class _Terms(Words):
         return emit.rows
 
     def value_in(self, run: VertexRun, schema: Schema, row: Any, name: str) -> tuple[Any, bool]:
+        column = schema.columns[schema.names.index(name)]
         if row.nulls[name]:
-            return self.never_seen(dict(schema)[name]), True
-        return load(column_storage(dict(schema)[name]), row.terms[name]), False
+            return self.never_seen(column), True
+        return load(column_storage(column), row.terms[name]), False
 
     def never_seen(self, column: Column) -> Any:
         storage = column_storage(column)

@@ -9,8 +9,7 @@ proof, and a look at what came out when a stream was run.
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +19,9 @@ from specstream.declarations.options import integer, refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.bounded import Step
+from specstream.verify.counterexample import events_seen
 from specstream.verify.formulas import Formula, PropertyState
-from specstream.verify.induction import Induction, Invariant
+from specstream.verify.induction import Invariant, of_event
 from specstream.verify.properties import Property
 from specstream.verify.search import Search, Shown
 from specstream.verify.solvers import Budget, solve
@@ -120,17 +120,12 @@ class Always:
 
     def lemmas(self, search: Search, count: int, keys: Any) -> list[Any]:
         """No shorter stream is one."""
-        states = map(search.state, range(count))
-        return [self._formula(state).assumed(keys, {}) for state in states]
+        return _held_before(self._formula, search, count, keys)
 
     def is_wrong(self, shown: Shown) -> bool:
         """Whether it fails of what came out, of the oracle and of the engine."""
         run = shown.replay
         return not any(_holds(self.of, state=one) for one in (run.states[-1], run.engine_state))
-
-    def proved(self, induction: Induction, known: list[Invariant]) -> str | None:
-        """Why it is not proved beside invariants that are; None: it is one of them, or is none."""
-        return None
 
 
 class Each:
@@ -172,11 +167,8 @@ class Each:
         return []
 
     def is_wrong(self, shown: Shown) -> bool:
-        *_, last = _events_of(shown)
+        *_, last = events_seen(shown.table, shown.replay)
         return not _holds(self.of, **last)
-
-    def proved(self, induction: Induction, known: list[Invariant]) -> str | None:
-        return induction.each(self.of, known)
 
 
 class Deadline:
@@ -188,8 +180,8 @@ class Deadline:
 
     kind = "within"
 
-    def __init__(self, of: Within, model: Model, number: int) -> None:
-        self.events, self.name, self.least = of.events, of.name, of.events
+    def __init__(self, of: Within, name: str, model: Model, number: int) -> None:
+        self.events, self.name, self.least = of.events, name, of.events
         self.word = f"#waiting{number}"
         self.response = _property(of.response, model.operator, "response=")
         self.trigger = _property(of.trigger, model.operator, "trigger=")
@@ -226,22 +218,25 @@ class Deadline:
         return vars(search.state(count))["_store"][self.word] >= self.events
 
     def lemmas(self, search: Search, count: int, keys: Any) -> list[Any]:
-        states = map(search.state, range(count))
-        return [self._formula(state).assumed(keys, {}) for state in states]
+        return _held_before(self._formula, search, count, keys)
 
     def is_wrong(self, shown: Shown) -> bool:
         waiting = 0
-        for one in _events_of(shown):
+        for one in events_seen(shown.table, shown.replay):
             answers = bool(one["rows"]) if self.response is None else _holds(self.response, **one)
             asks = self.trigger is None or _holds(self.trigger, **one)
             waiting = 0 if answers else waiting + 1 if waiting else int(asks)
         return waiting >= self.events
 
-    def proved(self, induction: Induction, known: list[Invariant]) -> str | None:
-        return None
-
 
 Question = Always | Each | Deadline
+
+
+def _held_before(
+    formula: Callable[[PropertyState], Formula], search: Search, count: int, keys: Any
+) -> list[Any]:
+    """What an invariant says of the states before the last one of so many events."""
+    return [formula(state).assumed(keys, {}) for state in map(search.state, range(count))]
 
 
 def _property(
@@ -252,12 +247,7 @@ def _property(
 
 def _exact(of: Property, model: Model, way: Way) -> Any:
     """What a property says of an event on a path, as a term that says neither more nor less."""
-    found: Formula = of.formula(
-        before=PropertyState(model.layout, model.before, model.before["#now"]),
-        after=PropertyState(model.layout, way.state, way.state["#now"]),
-        event=Model.view(model.event),
-        rows=way.rows,
-    )
+    found = of_event(of, model, way)
     if not found.is_exact:
         of.refuse_all("it goes through a field", "a trigger or response asks for single values")
     return found.shown({}, {})
@@ -266,19 +256,6 @@ def _exact(of: Property, model: Model, way: Way) -> Any:
 def _never(model: Model, cases: list[Any]) -> bool:
     facts = [*model.facts, z3.Or(*cases)]
     return solve(facts, Budget(1.0, float("inf")))[0] == "unsat"
-
-
-def _events_of(shown: Shown) -> Iterator[dict[str, Any]]:
-    """What properties ask about, of each event that was run."""
-    run, time = shown.replay, shown.table.order_by
-    for at, values in enumerate(shown.table.values):
-        own = {"timestamp": at if time is None else values[time], "sequence": at}
-        yield {
-            "before": run.states[at],
-            "after": run.states[at + 1],
-            "event": types.SimpleNamespace(**values | own),
-            "rows": [types.SimpleNamespace(**row) for row in run.rows[at]],
-        }
 
 
 def _holds(one: Property, **values: Any) -> bool:

@@ -7,7 +7,6 @@ import decimal
 import importlib
 import importlib.util
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 from specstream.declarations.options import refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
-from specstream.verify.counterexample import Replay, Table, replay
+from specstream.verify.counterexample import Replay, Table, events_seen, replay
 from specstream.verify.properties import Property
 from specstream.verify.report import Refuted
 
@@ -52,7 +51,7 @@ def rerun(
         Refuted: it does not hold.
     """
     operator = _operator(target, arguments)
-    table = Table(event_values(operator, events, order_by), events, order_by, None)
+    table = Table(event_values(operator, events, order_by), events, order_by)
     run = replay(operator, table)
     if not run.agrees:
         raise Refuted("the sequential run and an engine of two threads differ")
@@ -72,12 +71,8 @@ def rerun(
                 raise Refuted(f"{name} does not hold after {count} events")
         return
     of = Property(function, operator, ("before", "event", "rows", "after"), "each=")
-    for at, values in enumerate(table.values):
-        rows = [types.SimpleNamespace(**row) for row in run.rows[at]]
-        own = {"timestamp": at if order_by is None else values[order_by], "sequence": at}
-        event = types.SimpleNamespace(**values | own)
-        before, after = run.states[at : at + 2]
-        if not of.holds(before=before, event=event, rows=rows, after=after):
+    for at, seen in enumerate(events_seen(table, run)):
+        if not of.holds(**seen):
             raise Refuted(f"{name} does not hold of event {at + 1}")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import z3
 
-from specstream.declarations.options import integer, refuses_unknown
+from specstream.declarations.options import refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.checking import properties_of
@@ -23,6 +23,7 @@ from specstream.verify.counterexample import replay, small_model, table_of
 from specstream.verify.formulas import Formula
 from specstream.verify.induction import Induction, Invariant
 from specstream.verify.invariants import between
+from specstream.verify.limits import Limits
 from specstream.verify.paths import NotModelled, OutOfTime
 from specstream.verify.questions import Functions
 from specstream.verify.report import Report, Verdict
@@ -67,7 +68,7 @@ def same(
     >>> ss.verify.same(twice, shifted).said
     'proved'
     """
-    began = clock.monotonic()
+    limits = Limits(events=events, rounds=rounds, effort=effort, time=time)
     for what in ("event", "emits"):
         one, other = (getattr(of, what).describe() for of in (old, new))
         if one != other:
@@ -75,20 +76,16 @@ def same(
                 f"verify.same: {what} of {old.name!r} is {dict(one)} and of {new.name!r} "
                 f"{dict(other)}; expected the same columns"
             )
-    events = integer("events", events, 0, 1000)
-    rounds = integer("rounds", rounds, 0, 1000)
-    budget = Budget(effort, began + time)
     report = Report(new.name)
     assumed = properties_of(assume, new, ("event",), "assume=")
     try:
-        pair = Pair(old, new, rounds, began + time / 2)
+        pair = Pair(old, new, limits.rounds, limits.paths_until)
         report.paths = len(pair.ways)
-        report.verdicts.append(_answer(pair, assumed, budget, events, report))
+        report.verdicts.append(_answer(pair, assumed, limits.budget, limits.events, report))
     except (NotModelled, OutOfTime) as stop:
-        reason = str(stop) or "the paths of the operators are too many: try fewer rounds="
-        report.verdicts.append(Verdict(NAME, "undecided", reason=reason, kind="same"))
-    report.seconds = clock.monotonic() - began
-    report.cut_short = budget.cut_short
+        report.verdicts.append(Verdict(NAME, "undecided", reason=str(stop), kind="same"))
+    report.seconds = limits.seconds
+    report.cut_short = limits.budget.cut_short
     return report
 
 

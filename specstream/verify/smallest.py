@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import ast
 import itertools
-import linecache
-import time as clock
 from collections.abc import Callable
 from typing import Any
 
+from specstream.compiler.language.definitions import keep_text
 from specstream.compiler.language.parsing import parse
-from specstream.declarations.options import integer, refuses_unknown
+from specstream.declarations.options import refuses_unknown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.checking import properties_of
 from specstream.verify.counterexample import made_table, plain_state
 from specstream.verify.induction import Induction
-from specstream.verify.invariants import helpers
+from specstream.verify.invariants import prove_with_helpers
+from specstream.verify.limits import Limits, check_operator
 from specstream.verify.paths import NotModelled, OutOfTime
 from specstream.verify.properties import Property, PropertyError
 from specstream.verify.questions import Always, Functions
@@ -74,29 +74,22 @@ def smallest(
     >>> ss.verify.smallest(pairs, waiting).verdicts[0].bound
     1
     """
-    began = clock.monotonic()
-    if not isinstance(operator, Operator):
-        raise ConfigurationError(f"verify.smallest: {operator!r} is no operator; expected one")
-    operator.check_alone()
-    events = integer("events", events, 1, 1000)
-    rounds = integer("rounds", rounds, 0, 1000)
-    memory = None if memory is None else integer("memory", memory, 16, 2**20)
-    budget = Budget(effort, began + time)
+    limits = Limits(events=events, rounds=rounds, effort=effort, time=time, memory=memory, least=1)
+    check_operator("smallest", operator)
     assumed = properties_of(assume, operator, ("event",), "assume=")
     of = _Size(size, operator)
     report = Report(operator.name)
     try:
-        with solvers_within(memory):
-            model = Model(operator, rounds, began + time / 2)
+        with solvers_within(limits.memory):
+            model = Model(operator, limits.rounds, limits.paths_until)
             report.paths = len(model.ways)
-            search = _Growth(of, model, assumed, budget)
-            report.verdicts.append(search.answer(events))
+            search = _Growth(of, model, assumed, limits.budget)
+            report.verdicts.append(search.answer(limits.events))
             report.validated = len(search.search.validated)
     except (NotModelled, OutOfMemory, OutOfTime) as stop:
-        reason = str(stop) or "the paths of the operator are too many: try fewer rounds="
-        report.verdicts.append(Verdict(of.name, "undecided", reason=reason, kind="smallest"))
-    report.seconds = report.verdicts[0].seconds = clock.monotonic() - began
-    report.cut_short = budget.cut_short
+        report.verdicts.append(Verdict(of.name, "undecided", reason=str(stop), kind="smallest"))
+    report.seconds = report.verdicts[0].seconds = limits.seconds
+    report.cut_short = limits.budget.cut_short
     return report
 
 
@@ -116,11 +109,10 @@ def number_of(text: str, operator: Operator) -> Callable[..., Any]:
     field = operator.layout.field(ast.unparse(tree).removeprefix("state."))
     is_several = field is not None and (field.container is not None or field.dimensions != ())
     body = f"len({text.strip()})" if is_several else text.strip()
-    lines = [f"def size(state):\n    return {body}\n"]
-    file = f"<{text}>"
-    linecache.cache[file] = (len(lines[0]), None, lines[0].splitlines(keepends=True), file)
+    source, file = f"def size(state):\n    return {body}\n", f"<{text}>"
+    keep_text(file, source)
     names: dict[str, Any] = {}
-    exec(compile(lines[0], file, "exec"), names)
+    exec(compile(source, file, "exec"), names)
     made: Callable[..., Any] = names["size"]
     vars(made)["text"] = body
     return made
@@ -134,9 +126,7 @@ class _Size:
         self.name = getattr(size, "text", size.__name__)
         self.at_most(0)  # what is wrong with the function is said at once
         none = made_table(operator, [], [])
-        order: dict[str, Any] = {} if none.order_by is None else {"order_by": none.order_by}
-        first = self.of(operator.run_sequential(none.table, **order).state)
-        self.first = first
+        self.first = self.of(operator.run_sequential(none.table, order_by=none.order_by).state)
 
     def of(self, view: Any) -> int:
         """Of a state that is known."""
@@ -156,12 +146,13 @@ class _Size:
 
     def at_most(self, bound: int) -> Always:
         """The property that it is at most a bound."""
-        text = f"def at_most(state):\n    return size(state) <= {bound}\n"
-        file = f"<at most {bound}, {id(self)}>"
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        names: dict[str, Any] = {"size": self.size}
-        exec(compile(text, file, "exec"), names)
-        made = Property(names["at_most"], self.operator, ("state",), "size")
+        size = self.size
+
+        # It is read as a property, and so has no types.
+        def at_most(state):  # type: ignore[no-untyped-def]
+            return size(state) <= bound
+
+        made = Property(at_most, self.operator, ("state",), "size")
         made.name = self.name
         return Always(made)
 
@@ -177,7 +168,7 @@ class _Growth:
 
     def answer(self, events: int) -> Verdict:
         """The verdict after streams of up to so many events."""
-        reason = ""
+        tried: int | None = None  # the bound that is not proved; each is tried once
         for count in range(1, events + 1):
             stopped = self.search.stopped(count)
             if stopped is not None:
@@ -190,14 +181,12 @@ class _Growth:
                 grows = self._repeated(found)
                 if grows:
                     return self._verdict("refuted", len(self.table), grows)
+            if self.bound == tried or (found is not None and count < events):
                 continue
-            reason = self._not_proved()
-            if not reason:
+            if self._is_proved():
                 return self._verdict("proved", 0, f"at most {self.bound}, which a stream reaches")
-        if not reason:
-            reason = self._not_proved()
-            if not reason:
-                return self._verdict("proved", 0, f"at most {self.bound}, which a stream reaches")
+            tried = self.bound
+        reason = self.induction.reasons.get(self.of.name, "no answer")
         return self._verdict("holds", events, f"at most {self.bound}; not proved: {reason}")
 
     def _verdict(self, said: Any, events: int, reason: str) -> Verdict:
@@ -206,19 +195,13 @@ class _Growth:
         found.bound = None if said in ("refuted", "undecided") else self.bound
         return found
 
-    def _not_proved(self) -> str:
-        """Why it is not shown that the number stays at most what was reached; "": it is."""
+    def _is_proved(self) -> bool:
+        """Whether the number stays at most what was reached."""
         asked = self.of.at_most(self.bound).invariant
-        for more in ([], helpers(self.model)):
-            if any(one.is_asked for one in self.induction.prove([asked, *more])):
-                return ""
-        return self.induction.reasons.get(self.of.name, "no answer")
+        return any(one.is_asked for one in prove_with_helpers(self.induction, [asked]))
 
     def _above(self, bound: int, count: int) -> Any:
-        keys: dict[str, list[Any]] = {}
-        for number in range(count):
-            for name, touched in self.search.unrolled.step(number).touched.items():
-                keys.setdefault(name, []).extend(touched)
+        keys = self.search.unrolled.touched(count)
         return self.of.at_most(bound).wrong(self.search, count, keys)
 
     def _greatest(self, count: int) -> Shown | str | None:
@@ -238,8 +221,7 @@ class _Growth:
                 return None
             else:
                 above, step = middle, 2**63
-        low = below
-        shown = self.search.stream([self._above(low, count)], count)
+        shown = self.search.stream([self._above(below, count)], count)
         if shown is None or shown.differs:
             why = "" if shown is None else f": {shown.differs}"
             return f"a stream of the model does not do it when it is run{why}"
@@ -289,22 +271,14 @@ class _Growth:
 
     def _times(self, shown: Shown, period: int, turns: int) -> list[int]:
         """The times of a stream whose last events are repeated, each turn behind the other."""
-        model, unrolled = shown.table.model, self.search.unrolled
-        count = len(shown.table)
-        times = [
-            model.eval(
-                unrolled.step(number).event.terms["#time"], model_completion=True
-            ).as_signed_long()
-            for number in range(count)
-        ]
+        times, count = shown.table.times, len(shown.table)
         begun = times[count - period - 1] if count > period else times[0]
         more = times[-1] - begun
         last = times[count - period :]
         return times + [one + more * turn for turn in range(1, turns + 1) for one in last]
 
     def _size_after(self, table: Any, events: int) -> int:
-        options: dict[str, Any] = {} if table.order_by is None else {"order_by": table.order_by}
         run = self.model.operator.run_sequential(
-            table.table.slice(0, events), on_error="skip", **options
+            table.table.slice(0, events), on_error="skip", order_by=table.order_by
         )
         return self.of.of(run.state)

@@ -33,7 +33,7 @@ from specstream.verify.containers import (
     part_names,
 )
 from specstream.verify.elements import key_sort, load, sort_of, store, term_of
-from specstream.verify.events import Emit, Event, EventView, Row, SeenEvent
+from specstream.verify.events import Derived, Emit, Event, EventView, Row, SeenEvent
 from specstream.verify.paths import (
     Cut,
     NotModelled,
@@ -237,6 +237,13 @@ class Way:
     free: list[tuple[Place, str]] = field(default_factory=list)
     touched: dict[str, list[Any]] = field(default_factory=dict)
     changes: bool = True
+
+    def raises(self, found: str | None) -> bool:
+        """Whether an event that takes it raises what was found: a class by its name, or None. What
+        Python computes before may raise anything."""
+        if self.error is None or found is None:
+            return self.error is None and found is None
+        return self.error is Derived or found == self.error.__name__
 
 
 class Model:

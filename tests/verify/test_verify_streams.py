@@ -65,7 +65,7 @@ def compare(operator: ss.Operator, table: pa.Table, seconds: float = 10.0) -> bo
         # An event may take a path of which nothing is known; else there is always one.
         assert any(way.stopped for way in model.ways), f"{operator.name}: no path"
         return False
-    stream = made_table(operator, values, times, found)
+    stream = made_table(operator, values, times)
     shown = Shown(stream, replay(operator, stream), search.taken(found, len(values)))
     assert len(shown.ways) == len(values)
     if any(way.free for way in shown.ways):

@@ -361,12 +361,13 @@ class Set(MutableInOrder, MutableSet[Any]):
 
     __slots__ = ("members",)
     __hash__ = None  # type: ignore[assignment]
+    members_of: ClassVar[type[Dict]] = Dict
 
     def __repr__(self) -> str:
         return f"{{{', '.join(map(repr, self))}}}" if len(self) else "set()"
 
     def __init__(self, given: Iterable[Any] = ()) -> None:
-        self.members = Dict()
+        self.members = self.members_of()
         for one in given:
             self.add(one)
 

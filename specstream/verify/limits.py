@@ -1,0 +1,62 @@
+"""What the search for an answer may take, and how long it has taken."""
+
+from __future__ import annotations
+
+import time as clock
+
+from specstream.declarations.options import integer
+from specstream.definition.operator import Operator
+from specstream.errors import ConfigurationError
+from specstream.verify.solvers import Budget
+
+__all__ = ["Limits", "check_operator"]
+
+
+class Limits:
+    """The options that all questions have, of one that begins now.
+
+    Attributes:
+        events: length of streams, at least ``least``.
+        rounds: turns of a loop without a known end.
+        memory: megabytes of the solvers; None: as many as they need.
+        budget: of the solvers.
+        paths_until: when the paths have to be known, by ``time.monotonic``: half of the time is for
+            the questions.
+
+    Raises:
+        ConfigurationError: an option is not what it must be; names it.
+    """
+
+    def __init__(
+        self,
+        *,
+        events: int,
+        rounds: int,
+        effort: float,
+        time: float,
+        memory: int | None = None,
+        least: int = 0,
+    ) -> None:
+        self._began = clock.monotonic()
+        self.events = integer("events", events, least, 1000)
+        self.rounds = integer("rounds", rounds, 0, 1000)
+        self.memory = None if memory is None else integer("memory", memory, 16, 2**20)
+        self.budget = Budget(effort, self._began + time)
+        self.paths_until = self._began + time / 2
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return clock.monotonic() - self._began
+
+
+def check_operator(question: str, operator: Operator) -> None:
+    """Whether a question can be asked of an operator, or of a pipeline.
+
+    Raises:
+        ConfigurationError: it is none.
+        DeclarationError: it takes no events by itself.
+    """
+    if not isinstance(operator, Operator):
+        raise ConfigurationError(f"verify.{question}: {operator!r} is no operator; expected one")
+    operator.check_alone()
