@@ -75,7 +75,7 @@ DEFECTS = {
 
 def refuted(operator: ss.Operator) -> list[int]:
     report: Report = ss.verify.check(
-        operator, always=[solvent, conserved], each=told, assume=deposits, events=2, effort=2
+        operator, always=[solvent, conserved], each=told, assume=deposits, events=2
     )
     return [one.events for one in report.verdicts if one.said == "refuted"]
 
