@@ -70,7 +70,6 @@ class Property:
                 f"{option} takes any of ({', '.join(parameters)})",
             )
         self.parameters = taken
-        self._check(found.tree, taken)
         self._code = self._rewritten(function, found.tree)
 
     def refuse(self, node: ast.AST, problem: str, hint: str) -> NoReturn:
@@ -171,7 +170,8 @@ class Property:
     # ---- what it is rewritten to ----
 
     def _rewritten(self, function: types.FunctionType, tree: ast.FunctionDef) -> Any:
-        tree.decorator_list, tree.returns = [], None
+        tree = _Untyped().visit(tree)
+        self._check(tree, self.parameters)
         _Rewriter(self).visit(tree)
         ast.fix_missing_locations(tree)
         namespace: dict[str, Any] = {}
@@ -183,7 +183,6 @@ class Property:
                     raise PropertyError(f"the source of {name!r} cannot be read")
                 taken = tuple(inspect.signature(value).parameters)
                 of_helper = self._like(value, taken)
-                of_helper._check(helper.tree, taken)
                 value = of_helper._rewritten(value, helper.tree)
             if value is not _MISSING:
                 namespace[name] = value
@@ -232,6 +231,24 @@ def _look_up(function: types.FunctionType, name: str) -> Any:
         if name in names:
             return names[name]
     return function.__globals__.get(name, _MISSING)
+
+
+class _Untyped(ast.NodeTransformer):
+    """Takes away what says nothing about the values: decorators and annotations."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.decorator_list, node.returns = [], None
+        self.generic_visit(node)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
 
 
 @dataclass

@@ -199,3 +199,23 @@ def test_how_many_have_expired_is_not_known_and_no_defect() -> None:
     report = ss.verify.check(lately, each=one_row, events=2, effort=0.5)
     assert "please report" not in str(report), str(report)
     assert report.said in ("refuted", "undecided")
+
+
+def test_types_in_a_property_say_nothing_about_values() -> None:
+    def at_most(state: Small, bound: "int | None" = 3) -> Any:
+        return state.n <= (bound or 0)
+
+    def small_numbers(state: Small) -> bool:
+        n: int = state.n
+        _count: Callable[..., Any]
+        return at_most(state) and n < 4
+
+    report = ss.verify.check(small, always=small_numbers, **LIMITS)
+    assert [one.said for one in report.verdicts if one.name == "small_numbers"] == ["proved"]
+
+    def stores(state: Small) -> bool:
+        state.n: int = 1  # type: ignore[misc]
+        return True
+
+    with pytest.raises(ss.ConfigurationError, match="stores something"):
+        ss.verify.check(small, always=stores, **LIMITS)
