@@ -4,6 +4,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 import importlib
+import os
 import pkgutil
 import time
 from typing import Any
@@ -102,6 +103,9 @@ def cases():
 @pytest.mark.slow
 def test_the_corpus():
     """How many of the operators are compared, is what is asked; each that is has to be equal."""
-    compared = [one.name for one in cases() if compare(one.operator, one.table, 5.0)]
-    print(len(compared), "of", len(cases()), "compared:", ", ".join(compared))
-    assert len(compared) >= 25  # less than on a machine with nothing else to do
+    is_night = "EXAMPLES" in os.environ
+    several = cases()[:: 1 if is_night else 3]
+    seconds = 5.0 if is_night else 0.8
+    compared = [one.name for one in several if compare(one.operator, one.table, seconds)]
+    print(len(compared), "of", len(several), "compared:", ", ".join(compared))
+    assert len(compared) >= len(several) / 5  # less than on a machine with nothing else to do

@@ -23,6 +23,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +278,19 @@ def end(process: subprocess.Popen[bytes]) -> int:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        until = time.monotonic() + LIFE_SECONDS
+        while any(_of_group(process.pid)) and time.monotonic() < until:
+            time.sleep(0.01)  # looks again
+
+
+def _of_group(group: int) -> Iterator[str]:
+    """Processes of a group that still run. One that was killed may be writing a file: what the
+    next driver finds must not change any more."""
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of = place.read_text().rpartition(")")[2].split()[:3]
+            if int(of) == group and state not in ("Z", "X"):
+                yield place.parent.name
 
 
 class Watched:
