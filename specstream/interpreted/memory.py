@@ -78,7 +78,6 @@ class Memory:
         self.row, self.first_sequence = 0, 0
         self.sequences: Any = None
         self.journal: list[tuple[Any, ...]] = []
-        self._codec: Codec | None = None
         self.words_given: Sequence[Any] = ()
         self.containers: list[Any] = [None] * len(layout.containers)
 
@@ -128,7 +127,7 @@ class Memory:
     def store(self, number: int, codec: Codec, slots: CellRecords | None) -> Any:
         """What has the entries or elements of a container."""
         if self.containers[number] is None:
-            self._codec, field = codec, self._layout.containers[number]
+            field = self._layout.containers[number]
             assert field.container is not None
             given = self.words, self.journal, codec, slots
             if field.container.is_keyed:
@@ -146,7 +145,6 @@ class Memory:
         """Writes what the containers hold into the words."""
         for field, held in zip(self._layout.containers, self.containers, strict=True):
             if held is not None:
-                assert self._codec is not None
-                replace(self.words, field, held.rows(self._codec))
+                replace(self.words, field, held.rows())
             if isinstance(held, MemoryTimers):
                 held.write(self.words)

@@ -111,13 +111,22 @@ class Sequential(Firing):
             check_returned(function())
         except BaseException as error:
             leaving(error)
-            memory.undo()
+            self.take_back()
             del self.rows[emitted:]
             raise
 
+    def take_back(self) -> None:
+        """Takes back what the event or firing that ran last has changed; its rows stay."""
+        self._memory.undo()
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the event or firing that ran last may have changed anything."""
+        return bool(self._memory.journal)
+
     # ---- what goes by time ----
 
-    def _store(self, field: Field) -> Any:
+    def store(self, field: Field) -> Any:
         return self._memory.containers[self._layout.container_number(field)]
 
     def _run_timer(self, program: Program, field: Field, due: Due, time: int, number: int) -> None:

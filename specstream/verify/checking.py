@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 from specstream.declarations.options import refuses_unknown
 from specstream.definition.operator import Operator
+from specstream.errors import ConfigurationError
 from specstream.verify.counterexample import made_table, replay
+from specstream.verify.domain import Domain, Given, steps_of_time
+from specstream.verify.exploring import Asked, explore
 from specstream.verify.induction import Induction, Invariant
 from specstream.verify.invariants import prove_with_helpers
 from specstream.verify.limits import Limits, check_operator
@@ -43,8 +47,12 @@ def check(
     always: Functions = (),
     each: Functions = (),
     within: Within | Iterable[Within] = (),
+    can_always: Functions | Literal["rows"] = (),
     assume: Functions = (),
-    events: int = 8,
+    domain: Given | None = None,
+    time_steps: Iterable[int] | None = None,
+    within_states: Callable[..., Any] | int | None = None,
+    events: int | None = None,
     rounds: int = 4,
     effort: float = 5.0,
     time: float = 60.0,
@@ -62,8 +70,21 @@ def check(
         always: functions of ``(state)``, which are to hold before the first event and after each.
         each: functions of any of ``(before, event, rows, after)``, which are to hold of each event.
         within: deadlines, see :func:`within`.
+        can_always: with ``domain``: functions of any of ``(before, event, rows, after)``; from each
+            state that a stream leads to, another one leads to an event of which it holds. Or
+            ``"rows"``: to one that emits a row.
         assume: functions of ``(event)``: only streams are looked at whose events fit.
-        events: length of the streams that are looked at where there is no proof.
+        domain: the values of each column, by its name; of a pipeline with several sources these of
+            each. Then every state is looked at that events of these values lead to, as the
+            sequential run makes them: also of operators with timers, priority queues or no
+            compiled code.
+        time_steps: with ``domain``, of an operator that goes by time: how long after one event the
+            next one may come, in the unit of the times; in microseconds where durations are
+            declared.
+        within_states: with ``domain``: function of ``(state)``, and streams do not go on from
+            states of which it does not hold; or the most states, by default 1,000,000.
+        events: length of the streams that are looked at where there is no proof; by default 8, with
+            ``domain`` as long as new states come.
         rounds: turns of a loop without a known end; what goes on longer is undecided.
         effort: work for one question to a solver, in units of about a second.
         time: the most seconds for all.
@@ -86,17 +107,47 @@ def check(
     >>> ss.verify.check(ticks, always=few).said
     'proved'
     """
-    limits = Limits(events=events, rounds=rounds, effort=effort, time=time, memory=memory)
+    limits = Limits(
+        events=8 if events is None else events,
+        rounds=rounds,
+        effort=effort,
+        time=time,
+        memory=memory,
+    )
     check_operator("check", operator)
     invariants = properties_of(always, operator, ("state",), "always=")
     steps = properties_of(each, operator, ("before", "event", "rows", "after"), "each=")
     assumed = properties_of(assume, operator, ("event",), "assume=")
     deadlines = deadlines_of(within)
+    goals = goals_of(can_always, operator)
     properties = [*invariants, *steps]
-    names = distinct([*(one.name for one in properties), *(one.name for one in deadlines)])
+    names = distinct(
+        [
+            *(one.name for one in properties),
+            *(one.name for one in deadlines),
+            *("a row" if one is None else one.name for one in goals),
+        ]
+    )
     for one, name in zip(properties, names, strict=False):
         one.name = name
     report = Report(operator.name)
+    if domain is not None:
+        of_domain = Domain(operator, domain, assumed, steps_of_time(time_steps, operator))
+        later = iter(names[len(properties) :])
+        asked = Asked(
+            invariants,
+            steps,
+            [(one, next(later)) for one in deadlines],
+            [(one, next(later)) for one in goals],
+        )
+        bounds = limits.bounds(events, within_states, operator)
+        try:
+            explore(of_domain, asked, bounds, report)
+        except NotModelled as stop:
+            _give_up(report, names, f"{stop.what}; {stop.hint}")
+        report.seconds = limits.seconds
+        return report
+    needs_domain(can_always=goals, time_steps=time_steps, within_states=within_states)
     try:
         with solvers_within(limits.memory):
             model = Model(operator, limits.rounds, limits.paths_until)
@@ -122,6 +173,27 @@ def properties_of(
 ) -> list[Property]:
     functions = [given] if callable(given) else list(given)
     return [Property(one, operator, parameters, option) for one in functions]
+
+
+def goals_of(given: Any, operator: Operator) -> list[Property | None]:
+    """What ``can_always=`` asks for; None: a row."""
+    if given == "rows":
+        return [None]
+    return list(properties_of(given, operator, ("before", "event", "rows", "after"), "can_always="))
+
+
+def needs_domain(**options: Any) -> None:
+    """Refuses options that are only for all states.
+
+    Raises:
+        ConfigurationError: one of them is given.
+    """
+    for name, value in options.items():
+        if value is not None and value != [] and value is not False:
+            raise ConfigurationError(
+                f"verify: {name}= asks about all states of a finite domain; give domain= as well, "
+                'the values of each column, like domain={"x": range(4)}'
+            )
 
 
 def distinct(names: list[str]) -> list[str]:

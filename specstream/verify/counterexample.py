@@ -245,44 +245,43 @@ class Replay:
 
 def replay(operator: Operator, of: Table) -> Replay:
     """Runs a table through the oracle and through an engine of two threads."""
-    states = []
+    found = Replay([], [None] * len(of), [0] * len(of))
+    plain: dict[str | None, list[dict[str, Any]]] = {}
     for count in range(len(of) + 1):
         run = operator.run_sequential(
-            of.table.slice(0, count), keys=True, on_error="skip", order_by=of.order_by
+            of.table.slice(0, count), on_error="skip", order_by=of.order_by
         )
-        states.append(plain_state(operator, run.state))
-    found = Replay([[] for _ in range(len(of))], [None] * len(of), [0] * len(of), states)
-    for row, error in run.raised:
-        if row is not None:
-            found.errors[row] = type(error).__name__
-            found.lines[row] = raised_at(error).line
-    plain = []
-    for sink, output in _tables(run.output):
-        sequences = output["sequence"].to_pylist()
-        rows = _rows(sink, output.drop_columns(["timestamp", "source", "sequence"]), operator)
-        plain += rows
-        for sequence, row_of in zip(sequences, rows, strict=True):
-            found.rows[sequence].append(row_of)
+        found.states.append(plain_state(operator, run.state))
+        before = plain
+        plain = {sink: rows_seen(sink, one, operator) for sink, one in tables_of(run.output)}
+        if count:
+            found.rows.append(
+                [row for sink, rows in plain.items() for row in rows[len(before[sink]) :]]
+            )
+    for at, error in run.raised:
+        if at is not None:
+            found.errors[at] = type(error).__name__
+            found.lines[at] = raised_at(error).line
     with Engine(operator, threads=2, errors="side") as engine:
         output = engine.process(of.table, order_by=of.order_by)
         failed = engine.failed_events()
         found.engine_state = plain_state(operator, engine.state)
     raised = 0 if failed is None else failed.num_rows
-    by_engine = [row for sink, one in _tables(output) for row in _rows(sink, one, operator)]
+    by_engine = {sink: rows_seen(sink, one, operator) for sink, one in tables_of(output)}
     found.agrees = (
         repr(by_engine) == repr(plain)
-        and raised == sum(one is not None for one in found.errors)
-        and repr(found.engine_state) == repr(states[-1])
+        and raised == len(run.raised)
+        and repr(found.engine_state) == repr(found.states[-1])
     )
     return found
 
 
-def _tables(output: Any) -> list[tuple[str | None, pa.Table]]:
+def tables_of(output: Any) -> list[tuple[str | None, pa.Table]]:
     """Rows by their sinks; None: there is only one."""
     return list(output.items()) if isinstance(output, dict) else [(None, output)]
 
 
-def _rows(sink: str | None, table: pa.Table, operator: Operator) -> list[dict[str, Any]]:
+def rows_seen(sink: str | None, table: pa.Table, operator: Operator) -> list[dict[str, Any]]:
     """Rows with the columns of all sinks, as a pipeline has them inside."""
     rows: list[dict[str, Any]] = table.to_pylist()
     if sink is None:
@@ -312,7 +311,7 @@ def plain_state(operator: Operator, view: Any) -> Any:
     for one in operator.layout.fields:
         if one.space != "state":
             continue
-        found[one.name] = _plain(getattr(view, one.name))
+        found[one.name] = plain_value(getattr(view, one.name))
         vertex, dot, name = one.name.partition(".")
         if dot:  # of a pipeline: state.vertex.field
             part = found.setdefault(vertex, types.SimpleNamespace())
@@ -320,7 +319,8 @@ def plain_state(operator: Operator, view: Any) -> Any:
     return types.SimpleNamespace(**found)
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """A value of a state view as Python has it."""
     if isinstance(value, np.ndarray):
         if value.dtype.names:
             return [

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time as clock
+from functools import partial
+from typing import Any
 
 from specstream.declarations.options import integer
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
+from specstream.verify.properties import Property
+from specstream.verify.questions import holds
 from specstream.verify.solvers import Budget
+from specstream.verify.states import MOST_STATES, Bounds
 
 __all__ = ["Limits", "check_operator"]
 
@@ -43,11 +48,26 @@ class Limits:
         self.memory = None if memory is None else integer("memory", memory, 16, 2**20)
         self.budget = Budget(effort, self._began + time)
         self.paths_until = self._began + time / 2
+        self._until = self._began + time
+
+    def bounds(self, events: int | None, within_states: Any, operator: Operator) -> Bounds:
+        """Those of an exploration of all states."""
+        most, inside = MOST_STATES, None
+        if callable(within_states):
+            of = Property(within_states, operator, ("state",), "within_states=")
+            inside = partial(_holds_of_state, of)
+        elif within_states is not None:
+            most = integer("within_states", within_states, 1, 10**9)
+        return Bounds(None if events is None else self.events, most, inside, self._until)
 
     @property
     def seconds(self) -> float:
         """Since it began."""
         return clock.monotonic() - self._began
+
+
+def _holds_of_state(of: Property, state: Any) -> bool:
+    return holds(of, state=state)
 
 
 def check_operator(question: str, operator: Operator) -> None:

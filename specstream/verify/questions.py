@@ -36,6 +36,9 @@ __all__ = [
     "Question",
     "Within",
     "deadlines_of",
+    "holds",
+    "is_late",
+    "property_or_none",
     "within",
 ]
 
@@ -125,7 +128,7 @@ class Always:
     def is_wrong(self, shown: Shown) -> bool:
         """Whether it fails of what came out, of the oracle and of the engine."""
         run = shown.replay
-        return not any(_holds(self.of, state=one) for one in (run.states[-1], run.engine_state))
+        return not any(holds(self.of, state=one) for one in (run.states[-1], run.engine_state))
 
 
 class Each:
@@ -168,7 +171,7 @@ class Each:
 
     def is_wrong(self, shown: Shown) -> bool:
         *_, last = events_seen(shown.table, shown.replay)
-        return not _holds(self.of, **last)
+        return not holds(self.of, **last)
 
 
 class Deadline:
@@ -183,8 +186,8 @@ class Deadline:
     def __init__(self, of: Within, name: str, model: Model, number: int) -> None:
         self.events, self.name, self.least = of.events, name, of.events
         self.word = f"#waiting{number}"
-        self.response = _property(of.response, model.operator, "response=")
-        self.trigger = _property(of.trigger, model.operator, "trigger=")
+        self.response = property_or_none(of.response, model.operator, "response=")
+        self.trigger = property_or_none(of.trigger, model.operator, "trigger=")
         self.invariant: Invariant | None = Invariant(self.name, self._formula)
         self._count(model)
 
@@ -221,12 +224,23 @@ class Deadline:
         return _held_before(self._formula, search, count, keys)
 
     def is_wrong(self, shown: Shown) -> bool:
-        waiting = 0
-        for one in events_seen(shown.table, shown.replay):
-            answers = bool(one["rows"]) if self.response is None else _holds(self.response, **one)
-            asks = self.trigger is None or _holds(self.trigger, **one)
-            waiting = 0 if answers else waiting + 1 if waiting else int(asks)
-        return waiting >= self.events
+        seen = events_seen(shown.table, shown.replay)
+        return is_late(self.events, self.trigger, self.response, seen)
+
+
+def is_late(
+    events: int,
+    trigger: Property | None,
+    response: Property | None,
+    seen: Iterable[dict[str, Any]],
+) -> bool:
+    """Whether the last of some events is one too many for an answer."""
+    waiting = 0
+    for one in seen:
+        answers = bool(one["rows"]) if response is None else holds(response, **one)
+        asks = trigger is None or holds(trigger, **one)
+        waiting = 0 if answers else waiting + 1 if waiting else int(asks)
+    return waiting >= events
 
 
 Question = Always | Each | Deadline
@@ -239,9 +253,10 @@ def _held_before(
     return [formula(state).assumed(keys, {}) for state in map(search.state, range(count))]
 
 
-def _property(
+def property_or_none(
     function: Callable[..., Any] | None, operator: Operator, option: str
 ) -> Property | None:
+    """What a deadline asks about."""
     return None if function is None else Property(function, operator, _OF_EVENT, option)
 
 
@@ -258,7 +273,8 @@ def _never(model: Model, cases: list[Any]) -> bool:
     return solve(facts, Budget(1.0, float("inf")))[0] == "unsat"
 
 
-def _holds(one: Property, **values: Any) -> bool:
+def holds(one: Property, **values: Any) -> bool:
+    """Whether a property holds of values that are known; one that raises does not."""
     try:
         return one.holds(**values)
     except (ArithmeticError, LookupError, TypeError, ValueError):

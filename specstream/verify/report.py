@@ -35,9 +35,11 @@ class Verdict:
         table: of a refutation: the stream.
         helpers: what was proved along with it and nobody asked for.
         seconds: that it took.
-        kind: "always", "each", "within", "same" or "smallest".
+        kind: "always", "each", "within", "can_always", "same" or "smallest".
         expected: of "same", what was expected and what was found.
         bound: of "smallest", the greatest number that a stream reaches.
+        trap: of "can_always", states from which no stream gets to an answer; the stream leads to
+            the first.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Verdict:
     kind: str = "always"
     expected: str = ""
     bound: int | None = None
+    trap: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         if self.said == "holds":
@@ -85,11 +88,15 @@ class Report:
         paths: of the operator.
         validated: paths of which a table was run, and did what the model said.
         undecided: why nothing more is known; empty: all that was asked is answered.
-        unreached: lines that no stream of a few events reaches, as far as was looked.
+        unreached: over a finite domain, without a question: lines that no stream reaches, as far as
+            was looked; of a block the first.
         seconds: that it took.
         cut_short: whether the time has ended it, so that another machine may find more.
         deepest: length of the longest streams that findings were looked for in.
         confirmed: whether a second solver has repeated each step of the proofs.
+        states: over a finite domain, how many there are, as far as was looked.
+        transitions: events that were run from one of them.
+        closed: whether these are all states that there are.
     """
 
     operator: str
@@ -102,6 +109,10 @@ class Report:
     cut_short: bool = False
     deepest: int = 0
     confirmed: bool = False
+    unreached: list[int] = field(default_factory=list)
+    states: int = 0
+    transitions: int = 0
+    closed: bool = False
 
     @property
     def said(self) -> Said:
@@ -146,6 +157,10 @@ class Report:
             "undecided": self.undecided,
             "cut_short": self.cut_short,
             "confirmed": self.confirmed,
+            "states": self.states,
+            "transitions": self.transitions,
+            "closed": self.closed,
+            "unreached": self.unreached,
             "seconds": round(self.seconds, 3),
             "properties": [
                 {
@@ -155,6 +170,7 @@ class Report:
                     "reason": one.reason,
                     "helpers": one.helpers,
                     "bound": one.bound,
+                    "trap": one.trap,
                     "stream": _stream(one.table),
                 }
                 for one in self.verdicts
@@ -178,6 +194,7 @@ class Report:
                 yield f"  {one.expected}"
             if one.reason:
                 yield f"  {one.reason}"
+            yield from (f"  there: {state}" for state in one.trap)
             if one.helpers:
                 yield f"  with: {'; '.join(one.helpers)}"
         width = max((len(one.what) for one in self.findings), default=0)
@@ -185,15 +202,24 @@ class Report:
             values = "   ".join(shown(found.table.values))
             where = f"{found.what:<{width}}  line {found.line:<4}"
             yield f"  {where} {values}   {_events(len(found.table))}"
+        for line in self.unreached:
+            yield f"  no stream gets to line {line}"
         for reason in self.undecided:
             yield f"undecided  {reason}"
         if not self.verdicts and not self.findings and not self.undecided:
-            yield f"  nothing raises, wraps or is full within {_events(self.deepest)}"
+            what = "raises" if self.states else "raises, wraps or is full"
+            how = "" if self.closed else f" within {_events(self.deepest)}"
+            yield f"  nothing {what}{how}"
         ran = f"{self.validated} of {self.paths} paths ran as the model says"
         is_same = any(one.kind == "same" for one in self.verdicts)
+        if self.states:
+            ran = f"{self.states:,} states, {self.transitions:,} transitions"
+            ran += ", all that there are" if self.closed else ""
+        elif is_same:
+            ran = f"{self.paths} pairs of paths"
         yield (
-            f"{self.operator}: {f'{self.paths} pairs of paths' if is_same else ran}, "
-            f"{self.seconds:.1f} s. Not covered: memory, time, rejected rows, effects outside."
+            f"{self.operator}: {ran}, {self.seconds:.1f} s. Not covered: memory, time, rejected "
+            "rows, effects outside."
         )
         if self.confirmed:
             yield "A second solver has repeated each step of the proofs."

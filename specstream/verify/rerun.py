@@ -19,7 +19,7 @@ from specstream.verify.counterexample import Replay, Table, events_seen, replay
 from specstream.verify.properties import Property
 from specstream.verify.report import Refuted
 
-__all__ = ["RERUN", "difference", "event_values", "rerun"]
+__all__ = ["RERUN", "difference", "event_values", "rerun", "sequence_difference"]
 
 RERUN = ("always", "each", "same")
 """The kinds of questions that can be asked of one stream again."""
@@ -84,6 +84,18 @@ def difference(old: Replay, new: Replay) -> str:
         one, other = old.rows[at], new.rows[at]
         if repr(one) != repr(other):
             return f"rows of event {at + 1}: expected {_rows(one)}, found {_rows(other)}"
+    return ""
+
+
+def sequence_difference(old: Replay, new: Replay) -> str:
+    """Likewise, of the rows one by one, whenever they come."""
+    for at, (expected, found) in enumerate(zip(old.errors, new.errors, strict=True)):
+        if expected != found:
+            return f"event {at + 1}: expected {_raises(expected)}, found {_raises(found)}"
+    left, right = ([row for rows in of.rows for row in rows] for of in (old, new))
+    for at, (one, other) in enumerate(zip(left, right, strict=False)):
+        if repr(one) != repr(other):
+            return f"row {at + 1}: expected {_rows([one])}, found {_rows([other])}"
     return ""
 
 

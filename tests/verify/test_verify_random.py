@@ -180,11 +180,34 @@ def compare(seed: int) -> int:
             assert shortest is None, (seed, str(report), wrong[verdict.kind][0])
         elif verdict.said == "refuted":
             assert verdict.events == shortest, (seed, str(report))
+    compare_with_all_states(program, report, wrong)
     found = ss.verify.smallest(operator, names["size"], **limits).verdicts[0]
     if found.bound is not None:
         assert found.bound >= max(n for _, n in runs.values()), (seed, str(found))
     known = [found, *report.verdicts]
     return sum(one.said in ("proved", "refuted") for one in known)
+
+
+def compare_with_all_states(program: Program, said: Any, wrong: dict[str, list[Any]]) -> None:
+    """What is said of all states, beside the streams, and beside what was said of every value."""
+    names = program.names
+    report = ss.verify.check(
+        program.operator,
+        domain={"x": range(3), "y": [None, 1]},
+        events=EVENTS + 2,
+        always=names["below"],
+        each=names["few"],
+        within=ss.verify.within(program.within, program.trigger),
+    )
+    for verdict, other in zip(report.verdicts, said.verdicts, strict=True):
+        shortest = min(map(len, wrong[verdict.kind]), default=None)
+        if shortest is not None:
+            assert (verdict.said, verdict.events) == ("refuted", shortest), str(report)
+        elif verdict.said == "refuted":
+            assert verdict.events > EVENTS, str(report)
+            assert other.said != "proved", (str(report), str(said))
+        elif verdict.said == "proved":
+            assert other.said != "refuted", (str(report), str(said))
 
 
 @pytest.mark.parametrize("first", [0, 100, 200])

@@ -24,7 +24,6 @@ from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.language.text import Text, python_string, refuse, tell_texts
 from specstream.compiler.language.typing_refusals import TIMER_NAMES
 from specstream.compiler.library.event_lists import oracle_list
-from specstream.compiler.oracle_objects.codec import MachineCodec
 from specstream.compiler.oracle_objects.containers import Find, loaded
 from specstream.compiler.oracle_objects.draws import RandomNumbers
 from specstream.compiler.oracle_objects.elements import (
@@ -143,7 +142,7 @@ class OracleState:
                 continue
             if field.name in self.__dict__:
                 store = self.__dict__[field.name].store
-                replace(self._memory, field, store.rows(MachineCodec(self._texts)))
+                replace(self._memory, field, store.rows())
                 if isinstance(store, MemoryTimers):
                     store.write(self._memory)
         if beside is not None:
@@ -617,11 +616,20 @@ class Oracle(Firing):
         except BaseException as error:
             tell_texts(error)
             if not self._is_over:
-                undo(self._journal, 0)
-                if self._beside is not None:
-                    self._beside.undo()
+                self.take_back()
                 del self._emit.rows[emitted:]
             raise
+
+    def take_back(self) -> None:
+        """Takes back what the event or firing that ran last has changed; its rows stay."""
+        undo(self._journal, 0)
+        if self._beside is not None:
+            self._beside.undo()
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the event or firing that ran last may have changed anything."""
+        return bool(self._journal) or self._beside is not None
 
     @property
     def answers(self) -> list[tuple[str, int]]:
@@ -636,7 +644,7 @@ class Oracle(Firing):
 
     # ---- timers ----
 
-    def _store(self, field: Field) -> Any:
+    def store(self, field: Field) -> Any:
         """The entries of a field."""
         if self._beside is not None and self._beside.has(field.name):
             return self._beside.store(field.name)

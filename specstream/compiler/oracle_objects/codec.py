@@ -8,6 +8,8 @@ their values.
 
 from __future__ import annotations
 
+import itertools
+import struct
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -142,6 +144,31 @@ class Codec(ABC):
             else:
                 into[:, at] = column if part.number != "str" else list(map(self.code, column))
 
+    def packed(self, values: Iterable[Any], shape: Shape) -> bytes:
+        """Values as the bytes of the rows that :meth:`fill` makes of them; several times faster for
+        a few."""
+        rows = list(values)
+        texts = [at for at, part in enumerate(shape.parts) if part.number == "str"]
+        if not shape.is_whole:
+            flat = list(itertools.chain.from_iterable(rows))
+            for at in texts:
+                flat[at :: shape.words] = map(self.code, flat[at :: shape.words])
+        else:
+            flat = list(map(self.code, rows)) if texts else rows
+        return struct.pack(_format(shape, len(rows)), *flat)
+
+    def unpacked(self, data: bytes, shape: Shape) -> list[Any]:
+        """The values of such bytes, as :meth:`values` gives them."""
+        width = shape.words
+        flat = struct.unpack(_format(shape, len(data) // (8 * width)), data)
+        columns = [
+            list(flat[at::width])
+            if part.number == "float"
+            else list(map(self._loader(part), flat[at::width]))
+            for at, part in enumerate(shape.parts)
+        ]
+        return columns[0] if shape.is_whole else list(zip(*columns, strict=True))
+
     def to_words(self, shape: Shape) -> Callable[[Any], tuple[int, ...]]:
         """What makes a key the words that it is."""
         makers: list[Callable[[Any], int]] = [
@@ -159,6 +186,12 @@ class Codec(ABC):
             (make,) = makers
             return lambda words: make(*words)
         return lambda words: tuple([make(word) for make, word in zip(makers, words, strict=True)])
+
+
+def _format(shape: Shape, rows: int) -> str:
+    """Of so many rows, for :mod:`struct`."""
+    kinds = {"float": "d", "uint": "Q"}
+    return "<" + "".join([kinds.get(part.number, "q") for part in shape.parts]) * rows
 
 
 class MachineCodec(Codec):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -105,6 +106,7 @@ class MemoryEntries:
     Args:
         field: which.
         journal: of what holds the state.
+        codec: says what keys and values are.
         held: the entries.
         slots: of the records that it holds; else None.
         made: what makes a value of what is held, when it is read; None: it is the same.
@@ -122,6 +124,7 @@ class MemoryEntries:
         self,
         field: Field,
         journal: Journal,
+        codec: Codec,
         held: dict[Any, Any],
         slots: Any = None,
         made: Callable[[Any], Any] | None = None,
@@ -129,7 +132,7 @@ class MemoryEntries:
     ) -> None:
         assert field.container is not None
         self.field, self.of, self.name = field, field.container, field.name
-        self._journal, self._limit = journal, field.container.limit
+        self._journal, self._limit, self._codec = journal, field.container.limit, codec
         self.entries, self.slots = held, slots
         self.reader: Any = held if made is None else _MadeEntries(held, made)
         self.expiry: Expiry | None = None
@@ -216,19 +219,52 @@ class MemoryEntries:
             if key in self.entries and self.expiry.is_over(key, time):
                 self.remove(key)
 
-    def rows(self, codec: Codec) -> Words:
+    def rows(self) -> Words:
         """What it holds, as ``container_words.replace`` takes it."""
-        of = self.of
+        of, codec = self.of, self._codec
         rows = np.zeros((len(self.entries), of.row_words), np.int64)
         codec.fill(rows, self.entries, of.key)
         if of.value.words:
-            values: Iterable[Any] = self.entries.values()
-            if self.slots is not None:
-                values = map(self.slots.parts, values)
-            codec.fill(rows[:, of.key.words :], values, of.value)
+            codec.fill(rows[:, of.key.words :], self._values(), of.value)
         if self.expiry is not None:
             rows[:, -1] = [self.expiry.times[key] for key in self.entries]
         return rows
+
+    def _values(self) -> Iterable[Any]:
+        values = self.entries.values()
+        return values if self.slots is None else map(self.slots.parts, values)
+
+    def packed(self, now: int) -> bytes:
+        """What it holds: its keys, its values, and its times, counted from now on."""
+        found = self._codec.packed(self.entries, self.of.key)
+        if self.of.value.words:
+            found += self._codec.packed(self._packed_values(now), self.of.value)
+        if self.expiry is not None:
+            times = [self.expiry.times[key] - now for key in self.entries]
+            found += struct.pack(f"<{len(times)}q", *times)
+        return found
+
+    def _packed_values(self, now: int) -> Iterable[Any]:
+        return self._values()
+
+    def unpack(self, data: bytes, now: int) -> None:
+        """Holds what :meth:`packed` has said, between two events."""
+        of, codec = self.of, self._codec
+        count = len(data) // (8 * of.row_words)
+        end = 8 * count * of.key.words
+        last = end + 8 * count * of.value.words
+        keys = codec.unpacked(data[:end], of.key)
+        values: Iterable[Any] = itertools.repeat(None, count)
+        if of.value.words:
+            values = codec.unpacked(data[end:last], of.value)
+        if self.slots is not None:
+            values = map(self.slots.made, values)
+        self.entries.clear()
+        self.entries.update(zip(keys, values, strict=True))
+        self.stamps, self._stamp = dict(zip(keys, itertools.count())), count
+        if self.expiry is not None:
+            times = struct.unpack(f"<{count}q", data[last:])
+            self.expiry.load(dict(zip(keys, [now + one for one in times], strict=True)))
 
 
 class MemoryTimers(MemoryEntries):
@@ -253,6 +289,17 @@ class MemoryTimers(MemoryEntries):
             for key, time in (self.entries.items() if fires else ())
         ]
         heapq.heapify(self._heap)
+
+    def _packed_values(self, now: int) -> Iterable[Any]:
+        return [time - now for time in self.entries.values()]
+
+    def unpack(self, data: bytes, now: int) -> None:
+        super().unpack(data, now)
+        for key, after in self.entries.items():
+            self.entries[key] = after + now
+        self._heap = [(int(time), self.stamps[key], key) for key, time in self.entries.items()]
+        heapq.heapify(self._heap)
+        self.clock, self.fired = now, 0
 
     def write(self, words: Words) -> None:
         """The header's words."""
@@ -309,7 +356,9 @@ class Expiry:
         self._count = itertools.count()
 
     def load(self, times: dict[Any, int]) -> None:
-        """Takes what was written before."""
+        """Takes what was written before, in place of what it has."""
+        self.times.clear()
+        self._due.clear()
         for key, time in times.items():
             self._put(key, time)
 
@@ -358,7 +407,7 @@ def memory_entries(
     assert of is not None
     kind = MemoryTimers if of.kind == "timers" else MemoryEntries
     if found is not None:
-        made = kind(field, journal, found, slots, stamps=NoStamps())
+        made = kind(field, journal, codec, found, slots, stamps=NoStamps())
     else:
         rows = entries(words, field)
         values: list[Any] = [None] * len(rows)
@@ -368,7 +417,7 @@ def memory_entries(
             values = list(map(slots.made, values))
         held = dict(zip(codec.values(rows, of.key), values, strict=True))
         making = codec.maker(of.value) if slots is None else slots.load
-        made = kind(field, journal, held, slots, making)
+        made = kind(field, journal, codec, held, slots, making)
     if of.expires:
         after = of.expires_after(int(words[field.offset + lib.SS_HEADER_TICK]))
         made.expiry = Expiry(after, now, journal)

@@ -34,7 +34,7 @@ class Firing(ABC):
         self._ends: list[int] | None = None
 
     @abstractmethod
-    def _store(self, field: Field) -> Any:
+    def store(self, field: Field) -> Any:
         """The entries of a field."""
 
     @abstractmethod
@@ -44,7 +44,7 @@ class Firing(ABC):
     @property
     def clocked(self) -> MemoryTimers:
         """Those that have the clock, and the number of firings."""
-        found: MemoryTimers = self._store(self._timers[0])
+        found: MemoryTimers = self.store(self._timers[0])
         return found
 
     def _due(self, time: int, ends: Sequence[int] | None = None) -> tuple[Field, Due] | None:
@@ -52,7 +52,7 @@ class Firing(ABC):
         to these. Of those for one time that of the first field comes first."""
         found: tuple[Field, Due] | None = None
         for rank, field in enumerate(self._timers):
-            due = self._store(field).due(time, None if ends is None else ends[rank])
+            due = self.store(field).due(time, None if ends is None else ends[rank])
             if due is not None and (found is None or due[0] < found[1][0]):
                 found = field, due
         return found
@@ -68,13 +68,13 @@ class Firing(ABC):
 
     def _expire(self, time: int) -> None:
         for field in self._expiring:
-            self._store(field).expire(time)
+            self.store(field).expire(time)
 
     def end(self) -> None:
         """The input ends: fires the timers that wait, and not those that they set."""
         self.failed_timer = None
         if self._ends is None:
-            self._ends = [self._store(field).last_stamp for field in self._timers]
+            self._ends = [self.store(field).last_stamp for field in self._timers]
         while (due := self._due(self.clocked.clock, self._ends)) is not None:
             self._fire(*due)
         self._ends = None
@@ -83,12 +83,12 @@ class Firing(ABC):
         at, _, key = due
         time = max(at, self.clocked.clock)
         self._expire(time)
-        self._store(field).remove(key)
+        self.store(field).remove(key)
         self.fire_alone(field, at, key, time, self.clocked.fired)
 
     def fire_alone(self, field: Field, at: int, key: Any, time: int, number: int) -> None:
         """Runs what a timer runs, which has been taken out of the state."""
-        timers, clocked, program = self._store(field), self.clocked, self._program.on_timer
+        timers, clocked, program = self.store(field), self.clocked, self._program.on_timer
         assert program is not None
         clocked.fired, clocked.clock, timers.floor = number + 1, time, at
         self.firings.append((number, time))

@@ -6,7 +6,7 @@ operators see of them is in :mod:`specstream.compiler.oracle_objects.sequences`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ class MemorySequence:
     ) -> None:
         assert field.container is not None
         self.of, self.name, self.slots = field.container, field.name, slots
-        self._journal, self._limit = journal, self.of.limit
+        self._journal, self._limit, self._codec = journal, self.of.limit, codec
         held = codec.values(entries(words, field), self.of.value)
         self._held = held if slots is None else list(map(slots.made, held))
         made = codec.maker(self.of.value) if slots is None else slots.load
@@ -125,9 +125,20 @@ class MemorySequence:
         """Puts the element ``order[i]`` to place i."""
         self._changed([self._held[at] for at in order])
 
-    def rows(self, codec: Codec) -> Words:
+    def rows(self) -> Words:
         """What it holds, as ``container_words.replace`` takes it."""
         rows = np.zeros((len(self._held), self.of.row_words), np.int64)
-        values = self._held if self.slots is None else map(self.slots.parts, self._held)
-        codec.fill(rows, values, self.of.value)
+        self._codec.fill(rows, self._values(), self.of.value)
         return rows
+
+    def _values(self) -> Iterable[Any]:
+        return self._held if self.slots is None else map(self.slots.parts, self._held)
+
+    def packed(self, now: int) -> bytes:
+        """What it holds."""
+        return self._codec.packed(self._values(), self.of.value)
+
+    def unpack(self, data: bytes, now: int) -> None:
+        """Holds what :meth:`packed` has said, between two events."""
+        values = self._codec.unpacked(data, self.of.value)
+        self._held[:] = values if self.slots is None else map(self.slots.made, values)

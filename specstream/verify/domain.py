@@ -1,0 +1,187 @@
+"""A finite domain: every event that the streams of an exploration are made of."""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from specstream.declarations.options import shown
+from specstream.declarations.schema import EVENT_ATTRIBUTES, Column
+from specstream.definition.operator import Operator
+from specstream.errors import ConfigurationError
+from specstream.verify.counterexample import Table, made_table
+from specstream.verify.properties import Property, PropertyError
+from specstream.verify.reads import read_by_operator
+from specstream.verify.rerun import event_values
+
+__all__ = ["Domain", "Given", "steps_of_time"]
+
+Given = Mapping[str, Any]
+_MOST = 100_000
+
+
+class Domain:
+    """The events that there are, each with how long after the one before it comes.
+
+    Args:
+        operator: whose events.
+        given: the values of each column; of a pipeline with several sources these of each.
+        assume: only events that fit are taken.
+        steps: of time; of an operator that knows no time, just one.
+
+    Attributes:
+        values: of each event, by column, as the operator has them.
+        steps: of time, from one event to the next.
+
+    Raises:
+        ConfigurationError: a column is missing, unknown, has no value, or one that does not fit;
+            there are too many events, or none that fits.
+    """
+
+    def __init__(
+        self, operator: Operator, given: Given, assume: list[Property], steps: tuple[int, ...]
+    ) -> None:
+        self.operator, self.steps = operator, steps
+        what = f"verify: domain= of {operator.name!r}"
+        if not isinstance(given, Mapping):
+            raise ConfigurationError(
+                f"{what} is {shown(given)}; expected the values of each column by its name, like "
+                '{"x": range(4)}'
+            )
+        self.values: list[dict[str, Any]] = []
+        for source, columns in _by_source(operator, given, what):
+            self.values += _product(operator, source, columns, what)
+        taken = [
+            one
+            for one in self.values
+            if all(of.holds(event=types.SimpleNamespace(**one)) for of in assume)
+        ]
+        if assume and not taken:
+            names = ", ".join(one.name for one in assume)
+            raise PropertyError(f"assume={names}: no event of domain= fits it")
+        self.values = taken
+
+    def __len__(self) -> int:
+        return len(self.values) * len(self.steps)
+
+    def value(self, at: int) -> dict[str, Any]:
+        """The values of an event, by its number."""
+        return self.values[at // len(self.steps)]
+
+    def step(self, at: int) -> int:
+        """How long after the one before it comes."""
+        return self.steps[at % len(self.steps)]
+
+    def at_once(self, now: int) -> Table:
+        """All events, at one time."""
+        values = [dict(one) for one in self.values]
+        return made_table(self.operator, values, [now] * len(values))
+
+    def table(self, events: Iterable[int]) -> Table:
+        """A stream of events, by their numbers, as a table that can be run."""
+        several = list(events)
+        times = itertools.accumulate(map(self.step, several))
+        return made_table(self.operator, [dict(self.value(at)) for at in several], list(times))
+
+
+def steps_of_time(given: Any, operator: Operator) -> tuple[int, ...]:
+    """The steps of time that somebody asks for; None: nobody does.
+
+    Raises:
+        ConfigurationError: they are none, or the operator has none and others are given, or the
+            other way round.
+    """
+    has_time = operator.layout.goes_by_time or "timestamp" in read_by_operator(operator)
+    if given is None:
+        if has_time:
+            raise ConfigurationError(
+                f"verify: {operator.name!r} goes by the time of its events; say how long after one "
+                "the next one may come, as in time_steps=(0, 1, 10)"
+            )
+        return (0,)
+    steps = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    if not steps or not all(type(one) is int and 0 <= one < 2**40 for one in steps):
+        raise ConfigurationError(
+            f"verify: time_steps={shown(given)}; expected ints from 0 on, in the unit of the times "
+            "(microseconds where durations are declared), like (0, 1, 10)"
+        )
+    if not has_time:
+        raise ConfigurationError(
+            f"verify: time_steps={shown(given)}, and {operator.name!r} does not go by time; leave "
+            "it out"
+        )
+    return tuple(dict.fromkeys(steps))
+
+
+def _by_source(operator: Operator, given: Given, what: str) -> list[tuple[str | None, Given]]:
+    sources = operator.sources
+    if len(sources) < 2:
+        return [(None, given)]
+    unknown = [name for name in given if name not in sources]
+    if unknown or not given or not all(isinstance(of, Mapping) for of in given.values()):
+        raise ConfigurationError(
+            f"{what} is {shown(given)}; expected the columns of each source, by the names "
+            f"{', '.join(sources)}, like {{{next(iter(sources))!r}: {{...}}}}"
+        )
+    return list(given.items())
+
+
+def _product(
+    operator: Operator, source: str | None, given: Given, what: str
+) -> list[dict[str, Any]]:
+    """Every event of the columns' values."""
+    declared = dict(operator.event)
+    if source is None:
+        columns = declared
+    else:
+        whole = operator.values_of(source, {name: name for name in operator.sources[source]})
+        columns = {name: declared[inside] for inside, name in whole.items()}
+    wrong = [f"has no values of column {name!r}" for name in columns if name not in given]
+    wrong += [f"has {name!r}, which is no column" for name in given if name not in columns]
+    if wrong:
+        hint = ""
+        if any(name in EVENT_ATTRIBUTES for name in given):
+            hint = "; times are given by time_steps="
+        raise ConfigurationError(f"{what} {wrong[0]}; it has {', '.join(columns) or 'none'}{hint}")
+    values = {name: _values(name, columns[name], given[name], what) for name in columns}
+    count = 1
+    for several in values.values():
+        count *= len(several)
+    if count > _MOST:
+        raise ConfigurationError(
+            f"{what} has {count:,} events; expected at most {_MOST:,}: give fewer values"
+        )
+    rows = [dict(zip(values, one, strict=True)) for one in itertools.product(*values.values())]
+    inside = [operator.event_values(source, row) if source else row for row in rows]
+    if not declared:
+        return [{}]
+    arrays = {
+        name: pa.array([row[name] for row in inside], of.arrow) for name, of in declared.items()
+    }
+    return event_values(operator, pa.table(arrays), None)
+
+
+def _values(name: str, column: Column, given: Any, what: str) -> list[Any]:
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise ConfigurationError(
+            f"{what}, column {name!r}: {shown(given)}; expected its values, like range(4)"
+        )
+    several = list(itertools.islice(given, _MOST + 1))
+    if not several:
+        raise ConfigurationError(f"{what}, column {name!r} has no value, and so no event is there")
+    for one in several:
+        if one is None and column.nullable:
+            continue
+        try:
+            if one is None or (isinstance(one, bool) and column.kind != "bool"):
+                raise pa.ArrowInvalid("it is of another type")
+            pa.array([one], column.arrow)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise ConfigurationError(
+                f"{what}, column {name!r} is declared {column} and cannot be {shown(one)}: {error}"
+            ) from None
+    return several

@@ -1,0 +1,423 @@
+"""``check`` and ``same`` over a finite domain: what is asked of the graph of all states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from specstream.definition.operator import Operator
+from specstream.verify.counterexample import Replay, Table, events_seen, replay
+from specstream.verify.domain import Domain
+from specstream.verify.properties import Property
+from specstream.verify.questions import Within, holds, is_late, property_or_none
+from specstream.verify.reads import read_by
+from specstream.verify.report import Finding, Report, Verdict
+from specstream.verify.rerun import difference, sequence_difference
+from specstream.verify.states import Bounds, Graph, Watcher
+from specstream.verify.transitions import Outcome, Pair, Transitions
+
+__all__ = ["Asked", "explore", "explore_pair"]
+
+_SHOWN = 4  # states of a trap
+
+
+class _Question(Watcher):
+    """Something that is asked of all streams.
+
+    Attributes:
+        found: the events of a shortest stream on which it fails; None: there is none so far.
+        note: what else there is to say of it.
+    """
+
+    kind = ""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.note = name, ""
+        self.found: list[int] | None = None
+        self.graph: Graph | None = None
+
+    def is_wrong(self, table: Table, run: Replay) -> bool:
+        """Whether it fails of what came out when the stream was run."""
+        return True
+
+    def known_up_to(self, graph: Graph) -> int:
+        """Of streams of how many events it holds, where more states may come."""
+        return graph.depth
+
+    def _fails(self, graph: Graph, source: int, at: int | None) -> bool:
+        self.found = graph.stream(source) + ([] if at is None else [at])
+        return True
+
+
+class _Always(_Question):
+    """A property of every state."""
+
+    kind = "always"
+
+    def __init__(self, of: Property, graph: Graph) -> None:
+        super().__init__(of.name)
+        self.of, self._graph = of, graph
+
+    def state(self, number: int, seen: Callable[[], Any]) -> bool:
+        return not holds(self.of, state=seen()) and self._fails(self._graph, number, None)
+
+    def is_wrong(self, table: Table, run: Replay) -> bool:
+        return not any(holds(self.of, state=one) for one in (run.states[-1], run.engine_state))
+
+
+class _OfEvents(_Question):
+    """What asks about events: it knows them as properties see them."""
+
+    def __init__(self, name: str, graph: Graph) -> None:
+        super().__init__(name)
+        assert isinstance(graph.of, Transitions)
+        self._graph, self._of = graph, graph.of
+        self._before: tuple[int, Any] = (-1, None)
+
+    def _says(self, of: Property | None, source: int, at: int, outcome: Outcome) -> bool:
+        """Whether a property holds of an event; None: whether it emits a row."""
+        if of is None:
+            return bool(outcome.rows)
+        values: dict[str, Any] = {}
+        for name in of.parameters:
+            values[name] = getattr(self, f"_{name}_of")(source, at, outcome)
+        return holds(of, **values)
+
+    def _before_of(self, source: int, at: int, outcome: Outcome) -> Any:
+        if self._before[0] != source:
+            self._before = source, self._of.seen(self._of.loaded)
+        return self._before[1]
+
+    def _after_of(self, source: int, at: int, outcome: Outcome) -> Any:
+        return self._of.seen(outcome.after)
+
+    def _event_of(self, source: int, at: int, outcome: Outcome) -> Any:
+        return self._of.event(at)
+
+    def _rows_of(self, source: int, at: int, outcome: Outcome) -> Any:
+        return self._of.rows(outcome)
+
+
+class _Each(_OfEvents):
+    """A property of every event."""
+
+    kind = "each"
+
+    def __init__(self, of: Property, graph: Graph) -> None:
+        super().__init__(of.name, graph)
+        self.of = of
+
+    def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
+        if self._says(self.of, source, at, outcome):
+            return False
+        return self._fails(self._graph, source, at)
+
+    def is_wrong(self, table: Table, run: Replay) -> bool:
+        *_, last = events_seen(table, run)
+        return not holds(self.of, **last)
+
+
+class _Labelled(_OfEvents):
+    """What is answered by the graph, of what each event is called there."""
+
+    def __init__(self, name: str, graph: Graph) -> None:
+        super().__init__(name, graph)
+        self._next = 64
+
+    def _label(self, labels: bytearray, source: int, at: int, label: bool) -> None:
+        """Of states that are left out there are no events, and no label is set."""
+        place = source * len(self._of) + at
+        labels.extend(bytes(place - len(labels)))
+        labels.append(label)
+
+    def layer(self, graph: Graph, is_last: bool) -> bool:
+        if not is_last and graph.looked_at < self._next:
+            return False
+        self._next = 2 * graph.looked_at
+        return self.answer(graph, is_last)
+
+    def answer(self, graph: Graph, is_last: bool) -> bool:
+        """Looks through the graph; whether the question is answered."""
+        raise NotImplementedError
+
+
+class _Deadline(_Labelled):
+    """Something is answered within so many events."""
+
+    kind = "within"
+
+    def __init__(self, of: Within, name: str, graph: Graph, operator: Operator) -> None:
+        super().__init__(name, graph)
+        self.events = of.events
+        self.response = property_or_none(of.response, operator, "response=")
+        self.trigger = property_or_none(of.trigger, operator, "trigger=")
+        self._answers, self._asks = bytearray(), bytearray()
+
+    def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
+        asks = self.trigger is None or self._says(self.trigger, source, at, outcome)
+        self._label(self._answers, source, at, self._says(self.response, source, at, outcome))
+        self._label(self._asks, source, at, asks)
+        return False
+
+    def answer(self, graph: Graph, is_last: bool) -> bool:
+        if is_last and graph.is_closed and self.trigger is not None and not any(self._asks):
+            self.trigger.refuse_all("no event asks for an answer", "ask for what may happen")
+        many, most = len(graph.of), self.events
+        # A node is a state, and how many events something has waited there.
+        came: dict[int, tuple[int, int]] = {0: (-1, -1)}
+        layer = [0]
+        while layer:
+            following = []
+            for node in layer:
+                state, waited = divmod(node, most)
+                if not graph.is_known(state):
+                    continue
+                for at in range(many):
+                    edge = state * many + at
+                    waits = 0
+                    if not self._answers[edge]:
+                        waits = waited + 1 if waited else self._asks[edge]
+                    if waits >= most:
+                        self.found = [*_way(came, node), at]
+                        return True
+                    target = graph.targets[edge] * most + waits
+                    if target not in came:
+                        came[target] = node, at
+                        following.append(target)
+            layer = following
+        return False
+
+    def is_wrong(self, table: Table, run: Replay) -> bool:
+        return is_late(self.events, self.trigger, self.response, events_seen(table, run))
+
+
+def _way(came: dict[int, tuple[int, int]], node: int) -> list[int]:
+    found = []
+    while came[node][0] >= 0:
+        node, at = came[node]
+        found.append(at)
+    return found[::-1]
+
+
+class _CanAlways(_Labelled):
+    """From every state some stream gets to an answer."""
+
+    kind = "can_always"
+
+    def __init__(self, of: Property | None, name: str, graph: Graph) -> None:
+        super().__init__(name, graph)
+        self.of, self.trap = of, list[int]()
+        self._answers, self._up_to = bytearray(), 0
+
+    def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
+        self._label(self._answers, source, at, self._says(self.of, source, at, outcome))
+        return False
+
+    def answer(self, graph: Graph, is_last: bool) -> bool:
+        states, many = graph.looked_at, len(graph.of)
+        targets = np.array(graph.targets, np.int64).reshape(states, many)
+        known = np.array([graph.is_known(one) for one in range(len(graph))])
+        at_once = np.zeros(len(graph), bool)
+        labels = np.zeros(states * many, np.uint8)
+        labels[: len(self._answers)] = self._answers
+        at_once[:states] = labels.reshape(states, many).any(axis=1)
+        maybe = _gets_to(at_once | ~known, targets)
+        surely = _gets_to(at_once, targets)
+        traps, unsure = np.flatnonzero(~maybe), np.flatnonzero(~surely)
+        # Of a state before it, more may be known later: it is not the shortest stream yet.
+        if len(traps) and (is_last or graph.depths[traps[0]] == graph.depths[unsure[0]]):
+            self.found = graph.stream(int(traps[0]))
+            self.trap = _reached_from(int(traps[0]), targets)
+            return True
+        self._up_to = graph.depth if not len(unsure) else graph.depths[unsure[0]] - 1
+        return False
+
+    def known_up_to(self, graph: Graph) -> int:
+        return max(self._up_to, 0)
+
+
+def _gets_to(goal: Any, targets: Any) -> Any:
+    """The states from which some stream gets to a goal."""
+    found, states = goal.copy(), len(targets)
+    is_edge = targets >= 0
+    while True:
+        more = found.copy()
+        more[:states] |= (found[targets] & is_edge).any(axis=1)
+        if (more == found).all():
+            return found
+        found = more
+
+
+def _reached_from(state: int, targets: Any) -> list[int]:
+    found = {state: None}
+    todo = [state]
+    for one in todo:
+        for target in targets[one].tolist():
+            if target not in found:
+                found[target] = None
+                todo.append(target)
+    return list(found)
+
+
+class _Findings(Watcher):
+    """Which exceptions there are."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.found: dict[tuple[str, int], list[int]] = {}
+
+    def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
+        if outcome.error is not None:
+            key = outcome.error, outcome.place.line if outcome.place else 0
+            if key not in self.found:
+                self.found[key] = [*self._graph.stream(source), at]
+        return False
+
+
+class _Same(_Question):
+    """Two operators give the same."""
+
+    kind = "same"
+
+    def __init__(self, name: str, graph: Graph, pair: Pair, in_sequence: bool) -> None:
+        super().__init__(name)
+        self._graph, self._pair, self._in_sequence = graph, pair, in_sequence
+        self.expected = ""
+
+    def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
+        return not outcome.is_same and self._fails(self._graph, source, at)
+
+    def is_wrong(self, table: Table, run: Replay) -> bool:
+        old = replay(self._pair.old.operator, table)
+        differs = sequence_difference if self._in_sequence else difference
+        self.expected = differs(old, run)
+        return old.agrees and bool(self.expected)
+
+
+@dataclass
+class Asked:
+    """What is asked of all states.
+
+    Attributes:
+        always, each: properties.
+        within: deadlines, with their names.
+        can_always: what can always come, with its name; None: a row.
+    """
+
+    always: list[Property] = field(default_factory=list)
+    each: list[Property] = field(default_factory=list)
+    within: list[tuple[Within, str]] = field(default_factory=list)
+    can_always: list[tuple[Property | None, str]] = field(default_factory=list)
+
+    def functions(self) -> Iterator[Any]:
+        """All that are asked."""
+        for one in (*self.always, *self.each, *(of for of, _ in self.can_always if of)):
+            yield one.function
+        for deadline, _ in self.within:
+            yield from (one for one in (deadline.trigger, deadline.response) if one is not None)
+
+    def reads(self) -> frozenset[str]:
+        return frozenset().union(*map(read_by, self.functions()))
+
+
+def explore(domain: Domain, asked: Asked, bounds: Bounds, report: Report) -> None:
+    """Looks at every state of an operator, and answers what is asked; without a question, which
+    exceptions there are, and which lines never run."""
+    of = Transitions(domain.operator, domain, asked.reads())
+    graph = Graph(of)
+    questions: list[_Question] = [
+        *(_Always(one, graph) for one in asked.always),
+        *(_Each(one, graph) for one in asked.each),
+        *(_Deadline(one, name, graph, domain.operator) for one, name in asked.within),
+        *(_CanAlways(one, name, graph) for one, name in asked.can_always),
+    ]
+    findings = _Findings(graph)
+    if not questions:
+        of.look_at_lines()
+    graph.explore([*questions] if questions else [findings], bounds)
+    _note(report, graph)
+    for one in questions:
+        report.verdicts.append(_verdict(one, graph, report))
+    if questions:
+        return
+    for (name, line), stream in findings.found.items():
+        table = domain.table(stream)
+        run = replay(domain.operator, table)
+        if run.agrees and run.errors[-1] == name:
+            report.findings.append(Finding(f"raises {name}", line, table))
+        else:
+            report.undecided.append(f"{name} in line {line} does not come when the stream is run")
+    report.findings.sort(key=lambda one: one.line)
+    report.unreached = [one.line for one in of.dead_lines()]
+    report.deepest = graph.depth
+
+
+def explore_pair(
+    old: Domain, new: Domain, in_sequence: bool, bounds: Bounds, report: Report, name: str
+) -> None:
+    """Looks at every state of two operators over the same events, and whether they give the
+    same."""
+    nothing: frozenset[str] = frozenset()
+    runs = [Transitions(one.operator, one, nothing) for one in (old, new)]
+    pair = Pair(runs[0], runs[1], in_sequence)
+    graph = Graph(pair)
+    question = _Same(name, graph, pair, in_sequence)
+    graph.explore([question], bounds)
+    _note(report, graph)
+    report.verdicts.append(_verdict(question, graph, report))
+
+
+def _note(report: Report, graph: Graph) -> None:
+    report.states, report.transitions = len(graph), len(graph.targets)
+    report.closed = graph.is_closed
+    report.cut_short = graph.stopped == "the time is over"
+
+
+def _verdict(of: _Question, graph: Graph, report: Report) -> Verdict:
+    made = Verdict(of.name, "proved", kind=of.kind)
+    if of.found is not None:
+        return _refuted(of, of.found, graph, made)
+    if graph.is_closed:
+        return made
+    made.events = of.known_up_to(graph)
+    made.said = "holds" if made.events else "undecided"
+    unclosed = f": {graph.of.unclosed}" if graph.of.unclosed else ""
+    made.reason = f"not proved: {graph.stopped}{unclosed}"
+    return made
+
+
+def _refuted(of: _Question, stream: list[int], graph: Graph, made: Verdict) -> Verdict:
+    """The verdict of a stream on which it fails, which is run first."""
+    operator = graph.of.operator
+    table = graph.of.domain.table(stream)
+    run = replay(operator, table)
+    if not run.agrees or not of.is_wrong(table, run):
+        made.said, made.events = "undecided", max(len(stream) - 1, 0)
+        made.reason = "a stream that was found does not do it when it is run"
+        return made
+    made.said, made.events, made.table = "refuted", len(stream), table
+    if not stream and of.kind == "always":
+        made.reason = "it does not hold before the first event"
+    if isinstance(of, _Same):
+        made.expected = of.expected
+    if isinstance(of, _CanAlways):
+        states = [graph.of.seen(graph.state_after(graph.stream(one))) for one in of.trap[:_SHOWN]]
+        made.trap = [shown_state(graph.of.operator, one) for one in states]
+        many = len(of.trap)
+        made.reason = f"no stream gets from there to {of.name}: {many} state{'s'[: many != 1]}"
+    return made
+
+
+def shown_state(operator: Operator, seen: Any) -> str:
+    """A state in a line."""
+    names = [one.name for one in operator.layout.fields if one.space == "state"]
+    values = []
+    for name in names:
+        value = seen
+        for part in name.split("."):
+            value = getattr(value, part)
+        values.append(f"{name} = {value!r}")
+    return ", ".join(values)
