@@ -58,11 +58,42 @@ __all__ = ["verify"]
     help="Write a Parquet file: one stream through as many paths as one can take.",
 )
 @click.option(
+    "--rows",
+    type=click.Choice(["stepwise", "sequence"]),
+    default="stepwise",
+    show_default=True,
+    help="With --against: rows are compared event by event, or one after the other.",
+)
+@click.option(
+    "--domain",
+    multiple=True,
+    metavar="COLUMN=VALUES",
+    help="Look at every state that events of these values lead to: x=0..3, side=B,S, y=1,null; "
+    "once for each column.",
+)
+@click.option(
+    "--time-steps",
+    metavar="STEPS",
+    help="With --domain: how long after one event the next one may come, like 0,1,10.",
+)
+@click.option(
+    "--within-states",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --domain: the most states.  [default: 1000000]",
+)
+@click.option(
+    "--can-always",
+    multiple=True,
+    metavar="NAME",
+    help="With --domain: function of any of (before, event, rows, after); from every state some "
+    "stream gets to an event of which it holds. Or rows: to one that emits a row. Repeatable.",
+)
+@click.option(
     "--events",
     type=click.IntRange(0, 1000),
-    default=8,
-    show_default=True,
-    help="Length of the streams that are looked at where there is no proof.",
+    help="Length of the streams that are looked at where there is no proof.  [default: 8, with "
+    "--domain any]",
 )
 @click.option(
     "--rounds",
@@ -108,7 +139,12 @@ def verify(
     against: str | None,
     smallest: str | None,
     cover: Path | None,
-    events: int,
+    rows: str,
+    domain: tuple[str, ...],
+    time_steps: str | None,
+    within_states: int | None,
+    can_always: tuple[str, ...],
+    events: int | None,
     rounds: int,
     effort: float,
     time: float,
@@ -135,6 +171,7 @@ def verify(
             from specstream.verify.checking import check
             from specstream.verify.covering import cover as covered
             from specstream.verify.directory import write_counterexample
+            from specstream.verify.domain import domain_of_texts
             from specstream.verify.same import same
             from specstream.verify.smallest import number_of
             from specstream.verify.smallest import smallest as smallest_of
@@ -150,28 +187,59 @@ def verify(
             }
             asked = {"--against": against, "--smallest": smallest, "--cover": cover}
             alone = [name for name, value in asked.items() if value is not None]
-            if alone and (always or each or len(alone) > 1):
-                others = [*alone[1:], *["--always"] * bool(always), *["--each"] * bool(each)]
+            properties = {"--always": always, "--each": each, "--can-always": can_always}
+            if against is not None:
+                del properties["--each"]
+            beside = [name for name, value in properties.items() if value]
+            if alone and (beside or len(alone) > 1):
+                others = [*alone[1:], *beside]
                 raise click.UsageError(
                     f"{alone[0]} is a question of its own: leave out {', '.join(others)}"
                 )
+            of_states: dict[str, Any] = {
+                "domain": domain_of_texts(domain, operator) if domain else None,
+                "time_steps": _steps(time_steps),
+                "within_states": within_states,
+            }
+            if cover is not None or smallest is not None:
+                given_too = [name for name, value in of_states.items() if value is not None]
+                if given_too:
+                    option = given_too[0].replace("_", "-")
+                    raise click.UsageError(
+                        f"{alone[0]} is asked of every value: leave out --{option}"
+                    )
             if cover is not None:
                 if not cover.absolute().parent.is_dir():
                     raise click.UsageError(f"--cover {cover}: there is no directory {cover.parent}")
-                found = covered(operator, **limits | {"events": min(events, 4)})
+                few = limits | {"events": min(4 if events is None else events, 4)}
+                found = covered(operator, **few)
                 pq.write_table(found.table, cover)
                 click.echo(json_line(found.to_dict()) if as_json else str(found))
                 sys.exit(3 if found.undecided else 0)
             if smallest is not None:
-                report = smallest_of(operator, number_of(smallest, operator), **limits)
+                least = limits | {"events": 8 if events is None else events}
+                report = smallest_of(operator, number_of(smallest, operator), **least)
             elif against is not None:
-                report = same(load_operator(against, given), operator, **limits)
+                if len(each) > 1:
+                    raise click.UsageError("--against takes one --each")
+                report = same(
+                    load_operator(against, given),
+                    operator,
+                    rows=rows,
+                    each=_functions(each, target)[0] if each else None,
+                    **limits,
+                    **of_states,
+                )
             else:
                 report = check(
                     operator,
                     always=_functions(always, target),
                     each=_functions(each, target),
+                    can_always="rows"
+                    if can_always == ("rows",)
+                    else _functions(can_always, target),
                     **limits,
+                    **of_states,
                 )
             click.echo(json_line(report.to_dict()) if as_json else str(report))
             if counterexample is not None:
@@ -181,6 +249,17 @@ def verify(
     except click.ClickException as error:
         error.show()
     sys.exit(status)
+
+
+def _steps(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(one) for one in text.split(",")]
+    except ValueError:
+        raise click.UsageError(
+            f"--time-steps {text}: expected ints with commas between, like 0,1,10"
+        ) from None
 
 
 def _functions(names: tuple[str, ...], target: str) -> list[Callable[..., Any]]:

@@ -18,7 +18,7 @@ from specstream.verify.properties import Property, PropertyError
 from specstream.verify.reads import read_by_operator
 from specstream.verify.rerun import event_values
 
-__all__ = ["Domain", "Given", "steps_of_time"]
+__all__ = ["Domain", "Given", "domain_of_texts", "steps_of_time"]
 
 Given = Mapping[str, Any]
 _MOST = 100_000
@@ -86,6 +86,50 @@ class Domain:
         several = list(events)
         times = itertools.accumulate(map(self.step, several))
         return made_table(self.operator, [dict(self.value(at)) for at in several], list(times))
+
+
+def domain_of_texts(texts: Iterable[str], operator: Operator) -> Given:
+    """A domain as the command line has it: ``x=0..3``, ``side=B,S``, ``price=0.5,null``; of a
+    pipeline with several sources ``source.x=0..3``.
+
+    Raises:
+        ConfigurationError: a text is none, or names no column.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        source, dot, column = name.rpartition(".")
+        into = found.setdefault(source, {}) if dot and len(operator.sources) > 1 else found
+        name = column if into is not found else name
+        inside = operator.values_of(source, {column: None}) if into is not found else {name: None}
+        declared = dict(operator.event).get(next(iter(inside)))
+        if not equals or name in into:
+            raise ConfigurationError(
+                f"--domain {text}: expected COLUMN=VALUES, each column once, like x=0..3"
+            )
+        into[name] = [] if declared is None else _parsed(text, values, declared)
+    return found
+
+
+def _parsed(text: str, values: str, column: Column) -> list[Any]:
+    found: list[Any] = []
+    for one in values.split(","):
+        first, dots, last = one.partition("..")
+        try:
+            if one == "null":
+                found.append(None)
+            elif column.kind == "int" and dots and column.is_plain:
+                found += range(int(first), int(last) + 1)
+            elif column.kind == "bool":
+                found.append({"true": True, "false": False}[one])
+            else:
+                found.append(pa.scalar(one).cast(column.arrow).as_py())
+        except (KeyError, ValueError, pa.ArrowException):
+            raise ConfigurationError(
+                f"--domain {text}: {one!r} is no value of a column that is declared {column}; "
+                "expected values with commas between, and of ints also 0..3"
+            ) from None
+    return found
 
 
 def steps_of_time(given: Any, operator: Operator) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from specstream.verify.properties import Property
 from specstream.verify.questions import Within, holds, is_late, property_or_none
 from specstream.verify.reads import read_by
 from specstream.verify.report import Finding, Report, Verdict
-from specstream.verify.rerun import difference, sequence_difference
+from specstream.verify.same_question import Question
 from specstream.verify.states import Bounds, Graph, Watcher
 from specstream.verify.transitions import Outcome, Pair, Transitions
 
@@ -278,22 +278,26 @@ class _Findings(Watcher):
 
 
 class _Same(_Question):
-    """Two operators give the same."""
+    """Two operators give the same, or what was asked of both."""
 
     kind = "same"
 
-    def __init__(self, name: str, graph: Graph, pair: Pair, in_sequence: bool) -> None:
-        super().__init__(name)
-        self._graph, self._pair, self._in_sequence = graph, pair, in_sequence
+    def __init__(self, asked: Question, graph: Graph, pair: Pair) -> None:
+        super().__init__(asked.name)
+        self._graph, self._pair, self._asked = graph, pair, asked
         self.expected = ""
 
     def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
-        return not outcome.is_same and self._fails(self._graph, source, at)
+        is_so = outcome.is_same
+        if self._asked.of is not None:
+            one, other = outcome.error
+            old, new = self._pair.rows(outcome)
+            is_so = one == other and self._asked.is_so(self._pair.new.event(at), old, new)
+        return not is_so and self._fails(self._graph, source, at)
 
     def is_wrong(self, table: Table, run: Replay) -> bool:
         old = replay(self._pair.old.operator, table)
-        differs = sequence_difference if self._in_sequence else difference
-        self.expected = differs(old, run)
+        self.expected = self._asked.difference(table, old, run)
         return old.agrees and bool(self.expected)
 
 
@@ -355,16 +359,14 @@ def explore(domain: Domain, asked: Asked, bounds: Bounds, report: Report) -> Non
     report.deepest = graph.depth
 
 
-def explore_pair(
-    old: Domain, new: Domain, in_sequence: bool, bounds: Bounds, report: Report, name: str
-) -> None:
+def explore_pair(old: Domain, new: Domain, asked: Question, bounds: Bounds, report: Report) -> None:
     """Looks at every state of two operators over the same events, and whether they give the
     same."""
-    nothing: frozenset[str] = frozenset()
-    runs = [Transitions(one.operator, one, nothing) for one in (old, new)]
-    pair = Pair(runs[0], runs[1], in_sequence)
+    reads = frozenset[str]() if asked.of is None else read_by(asked.of.function)
+    runs = [Transitions(one.operator, one, reads) for one in (old, new)]
+    pair = Pair(runs[0], runs[1], asked.in_sequence)
     graph = Graph(pair)
-    question = _Same(name, graph, pair, in_sequence)
+    question = _Same(asked, graph, pair)
     graph.explore([question], bounds)
     _note(report, graph)
     report.verdicts.append(_verdict(question, graph, report))

@@ -381,6 +381,11 @@ class Pair:
         """The state of the new one, as properties see it."""
         return self.new.seen(marshal.loads(state)[1])
 
+    def rows(self, outcome: Outcome) -> tuple[list[Any], list[Any]]:
+        """What an event emitted of both, as properties see it."""
+        old, new = outcome.rows
+        return self.old.rows(Outcome(old, None)), self.new.rows(Outcome(new, None))
+
     def step(self, at: int) -> Outcome:
         """What an event does to both, by its number."""
         one, other = self.old.step(at), self.new.step(at)
