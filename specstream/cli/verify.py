@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import pyarrow.parquet as pq
@@ -139,7 +139,7 @@ def verify(
     against: str | None,
     smallest: str | None,
     cover: Path | None,
-    rows: str,
+    rows: Literal["stepwise", "sequence"],
     domain: tuple[str, ...],
     time_steps: str | None,
     within_states: int | None,
