@@ -406,20 +406,8 @@ def _refuted(of: _Question, stream: list[int], graph: Graph, made: Verdict) -> V
     if isinstance(of, _Same):
         made.expected = of.expected
     if isinstance(of, _CanAlways):
-        states = [graph.of.seen(graph.state_after(graph.stream(one))) for one in of.trap[:_SHOWN]]
-        made.trap = [shown_state(graph.of.operator, one) for one in states]
+        states = [graph.state_after(graph.stream(one)) for one in of.trap[:_SHOWN]]
+        made.trap = list(map(graph.of.shown, states))
         many = len(of.trap)
         made.reason = f"no stream gets from there to {of.name}: {many} state{'s'[: many != 1]}"
     return made
-
-
-def shown_state(operator: Operator, seen: Any) -> str:
-    """A state in a line."""
-    names = [one.name for one in operator.layout.fields if one.space == "state"]
-    values = []
-    for name in names:
-        value = seen
-        for part in name.split("."):
-            value = getattr(value, part)
-        values.append(f"{name} = {value!r}")
-    return ", ".join(values)

@@ -181,13 +181,22 @@ class Transitions:
 
     def seen(self, state: bytes) -> Any:
         """A state as properties see it; its fields are made when they are asked for."""
+        return _Seen(self._view(state))
+
+    def shown(self, state: bytes) -> str:
+        """A state in a line."""
+        view, fields = self._view(state), self.operator.layout.fields
+        names = [one.name for one in fields if one.space == "state"]
+        return ", ".join(f"{name} = {plain_value(getattr(view, name))!r}" for name in names)
+
+    def _view(self, state: bytes) -> StateView:
         layout, parts, first = self.operator.layout, self._parts(state), len(self._fixed)
         rows = [
             _rows_of(one.of, part) for one, part in zip(self._stores, parts[first:], strict=False)
         ]
         fixed = np.frombuffer(b"".join(parts[:first]), np.int64)
         content = StateContent(layout, fixed, tuple(rows))
-        return _Seen(StateView(layout, content, self._strings.objects))
+        return StateView(layout, content, self._strings.objects)
 
     # ---- events ----
 
@@ -380,6 +389,10 @@ class Pair:
     def seen(self, state: bytes) -> Any:
         """The state of the new one, as properties see it."""
         return self.new.seen(marshal.loads(state)[1])
+
+    def shown(self, state: bytes) -> str:
+        """A state in a line."""
+        return self.new.shown(marshal.loads(state)[1])
 
     def rows(self, outcome: Outcome) -> tuple[list[Any], list[Any]]:
         """What an event emitted of both, as properties see it."""
