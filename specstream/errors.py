@@ -7,6 +7,7 @@ wrapped; it carries a :class:`Partial` as ``specstream_partial``.
 
 from __future__ import annotations
 
+import _signal
 import functools
 import signal
 from collections.abc import Iterator, Sequence
@@ -258,9 +259,13 @@ def is_of_signal_handler(error: BaseException) -> bool:
     return False
 
 
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+
+
 def _codes_of_handlers() -> Iterator[CodeType]:
-    for number in signal.valid_signals():
-        handler: Any = signal.getsignal(number)
+    # Asked for each event that raises: without what signal.getsignal makes of a number.
+    for number in _SIGNALS:
+        handler: Any = _signal.getsignal(number)
         while isinstance(handler, functools.partial):
             handler = handler.func
         if callable(handler):

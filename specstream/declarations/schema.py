@@ -446,7 +446,7 @@ class Schema:
         """Of the arrays that a table has the values of: those of the columns, and of the nulls."""
         return [*(column.dtype for column in self.columns), *(np.uint8 for _ in self.nullable)]
 
-    @property
+    @cached_property  # the oracle of a pipeline asks in every run of a vertex
     def declared(self) -> Schema:
         """The same without what an operator adds."""
         return replace(self, derived=(), forms=(), unentered=())
