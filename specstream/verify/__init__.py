@@ -14,6 +14,7 @@ try:
     from specstream.verify.rerun import rerun
     from specstream.verify.same import same
     from specstream.verify.smallest import smallest
+    from specstream.verify.smv import to_smv
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] not in ("z3", "bitwuzla"):
         raise
@@ -33,5 +34,6 @@ __all__ = [
     "rerun",
     "same",
     "smallest",
+    "to_smv",
     "within",
 ]

@@ -111,7 +111,7 @@ class EventView:
     def random(self, draw: Any) -> Any:
         found = path().any_value(sort_of(storage_of(float, "")), "event.random")
         low, high = z3.FPVal(0.0, found.sort()), z3.FPVal(1.0, found.sort())
-        path().guard.append(z3.And(z3.fpGEQ(found, low), z3.fpLT(found, high)))
+        path().require(z3.And(z3.fpGEQ(found, low), z3.fpLT(found, high)))
         return Float(found)
 
     def random_bits(self, draw: Any) -> Any:
@@ -119,15 +119,15 @@ class EventView:
 
     def normal(self, draw: Any) -> Any:
         found = path().any_value(sort_of(storage_of(float, "")), "event.normal")
-        path().guard.append(z3.Not(z3.Or(z3.fpIsNaN(found), z3.fpIsInf(found))))
+        path().require(z3.Not(z3.Or(z3.fpIsNaN(found), z3.fpIsInf(found))))
         return Float(found)
 
     def integer(self, low: Any, high: Any, draw: Any) -> Any:
         if not low < high:
             raise ValueError("event.integer: the range is empty")
         found = Int(path().any_value(INT, "event.integer"))
-        path().guard.append((found >= low).term)
-        path().guard.append((found < high).term)
+        path().require((found >= low).term)
+        path().require((found < high).term)
         return found
 
     def choice(self, count: Any, draw: Any) -> Any:

@@ -93,6 +93,7 @@ class Path:
         rounds: turns of a loop without a known end.
         deadline: by ``time.monotonic``.
         guard: what holds on this way.
+        exact: the same as it was asked, before the solver has simplified it.
         wraps: where integers may wrap.
         free: what has any value here, and why.
         touched: keys of fields that were read or written.
@@ -103,6 +104,7 @@ class Path:
     rounds: int
     deadline: float
     guard: list[Any] = field(default_factory=list)
+    exact: list[Any] = field(default_factory=list)
     wraps: list[Wrap] = field(default_factory=list)
     free: list[tuple[Place, str]] = field(default_factory=list)
     touched: dict[str, list[Any]] = field(default_factory=dict)
@@ -112,8 +114,14 @@ class Path:
     _turns: dict[tuple[int, int], int] = field(default_factory=dict)
     _kept: list[Any] = field(default_factory=list)
 
+    def require(self, condition: Any) -> None:
+        """Only what a condition holds of is on this way."""
+        self.guard.append(condition)
+        self.exact.append(condition)
+
     def fork(self, condition: Any) -> bool:
         """The truth of a condition on this way."""
+        exact = condition
         condition = z3.simplify(condition)
         if z3.is_true(condition) or z3.is_false(condition):
             return bool(z3.is_true(condition))
@@ -129,6 +137,7 @@ class Path:
             decision = self._decide(condition, opposite)
         self._asked += 1
         self.guard.append(condition if decision else opposite)
+        self.exact.append(exact if decision else z3.Not(exact))
         self._known[condition.get_id()] = decision
         self._known[opposite.get_id()] = not decision
         self._kept += [condition, opposite]  # a number is given to another term when one is gone

@@ -42,7 +42,7 @@ class Sequence:
             if path().fork(self._count == length):
                 self._change(bits(length))
                 return
-        path().guard.append(self._count == self._of.most)
+        path().require(self._count == self._of.most)
         self._change(bits(self._of.most))
 
     @property

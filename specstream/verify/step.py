@@ -219,6 +219,7 @@ class Way:
 
     Attributes:
         guard: when an event takes it.
+        exact: the same as the code says it, which no simplifier has seen.
         state: the terms of the state after it.
         rows: that it emits.
         error: the class of what it raises, or None.
@@ -237,6 +238,7 @@ class Way:
     free: list[tuple[Place, str]] = field(default_factory=list)
     touched: dict[str, list[Any]] = field(default_factory=dict)
     changes: bool = True
+    exact: list[Any] = field(default_factory=list)
 
     def raises(self, found: str | None) -> bool:
         """Whether an event that takes it raises what was found: a class by its name, or None. What
@@ -289,6 +291,7 @@ class Model:
         for one, way in explore(lambda at: self._walk(function, at), loops, rounds, deadline):
             way.number = len(self.ways)
             way.guard = z3.And(*one.guard) if one.guard else z3.BoolVal(True)
+            way.exact = one.exact
             if one.guard and not possible([*one.guard, *self.facts]):
                 continue
             way.wraps, way.free, way.touched = one.wraps, one.free, one.touched
@@ -333,7 +336,7 @@ class Model:
             if one.container.expires:
                 # How many go is not counted: any number of them.
                 left = z3.FreshConst(INT, f"{one.name}#left")
-                path().guard += [left >= 0, left <= terms[f"{one.name}#count"]]
+                path().require(z3.And(left >= 0, left <= terms[f"{one.name}#count"]))
                 terms[f"{one.name}#count"] = left
         return terms
 
