@@ -205,51 +205,147 @@ def pair(limit: int | None) -> Any:
 # ---- pipelines ----
 
 
-def _pipeline(name: str, build: Callable[[Any, Any], Any]) -> Any:
-    """One that reads ``x`` from its only source."""
+class Graph:
+    """Vertices of one pipeline whose names begin alike, so that another one has room beside it."""
+
+    def __init__(self, pipeline: Any, prefix: str = "") -> None:
+        self.pipeline, self.prefix = pipeline, prefix
+
+    def add(self, operator: Any, *streams: Any, name: str = "", **inputs: Any) -> Any:
+        return self.pipeline.add(
+            operator, *streams, name=self.prefix + (name or operator.name), **inputs
+        )
+
+
+Build = Callable[[Graph, Any], Any]
+"""Adds vertices behind a stream, and gives the one whose rows come out."""
+
+
+def whole(name: str, build: Build) -> Any:
+    """A pipeline that reads ``x`` from its only source."""
     p = ss.Pipeline(name)
-    p.sink("rows", build(p, p.source("numbers", NUMBER)))
+    p.sink("rows", build(Graph(p), p.source("numbers", NUMBER)))
     return p
 
 
-def passthrough(modulo: int | None = None) -> Any:
+def of_passthrough(modulo: int | None = None, limit: int | None = None) -> Build:
+    return lambda g, x: g.add(same, x)
+
+
+def of_delay(modulo: int | None = None, limit: int | None = None) -> Build:
+    return lambda g, x: g.add(delay, x)
+
+
+def of_window(k: int = 3, modulo: int | None = None, limit: int | None = None) -> Build:
+    return lambda g, x: g.add(window_sum(k, modulo), x)
+
+
+def of_ones_on_window(k: int = 3, modulo: int | None = None, limit: int | None = None) -> Build:
+    return lambda g, x: g.add(window_sum(k, modulo), g.add(one, x))
+
+
+def of_smaller_than(k: int = 3, modulo: int | None = None, limit: int | None = None) -> Build:
+    return lambda g, x: g.add(first(k), g.add(one, x))
+
+
+def of_product(k: int = 3, modulo: int | None = None, limit: int | None = None) -> Build:
+    def build(g, x):
+        both = g.add(pair(limit), left=g.add(decimate(k), x), right=x)
+        return g.add(times(modulo), both)
+
+    return build
+
+
+def of_sum_of_doubles(modulo: int | None = None, limit: int | None = None) -> Build:
+    return lambda g, x: g.add(cumulate(modulo), g.add(double(modulo), x))
+
+
+def of_sum_of_odds(
+    modulo: int | None = None, limit: int | None = None, condition: str = "even"
+) -> Build:
+    def build(g, x):
+        count = g.add(cumulate(modulo), g.add(one, x), name="count")
+        test = is_even if condition == "even" else is_odd
+        following = g.add(test, g.add(trim(1), count))
+        kept = g.add(keep, g.add(pair(limit), left=count, right=following))
+        return g.add(cumulate(modulo), kept, name="sum")
+
+    return build
+
+
+def of_squares(modulo: int | None = None, limit: int | None = None) -> Build:
+    def build(g, x):
+        count = g.add(cumulate(modulo), g.add(one, x))
+        return g.add(times(modulo), g.add(pair(limit), left=count, right=count))
+
+    return build
+
+
+def of_sum_of_evens(modulo: int | None = None, limit: int | None = None) -> Build:
+    def build(g, x):
+        evens = g.add(cumulate(modulo), g.add(constant(2), x), name="evens")
+        return g.add(cumulate(modulo), evens, name="sum")
+
+    return build
+
+
+def of_window_of_trimmed(k: int = 2, modulo: int | None = None, limit: int | None = None) -> Build:
+    def build(g, x):
+        total = x
+        for number in range(1, k):
+            later = g.add(trim(number), x, name=f"later{number}")
+            both = g.add(pair(limit), left=total, right=later, name=f"pair{number}")
+            total = g.add(plus(modulo), both, name=f"plus{number}")
+        return total
+
+    return build
+
+
+def of_chain(modulo: int | None = None, limit: int | None = None) -> Build:
+    def build(g, x):
+        total = g.add(same, x)
+        for number in range(1, 8):
+            later = g.add(trim(1), total, name=f"later{number}")
+            both = g.add(pair(limit), left=total, right=later, name=f"pair{number}")
+            total = g.add(plus(modulo), both, name=f"plus{number}")
+        return total
+
+    return build
+
+
+def passthrough(modulo: int | None = None, limit: int | None = None) -> Any:
     """Gives out what comes in."""
-    return _pipeline("passthrough", lambda p, x: p.add(same, x))
+    return whole("passthrough", of_passthrough())
 
 
-def delayed(modulo: int | None = None) -> Any:
+def delayed(modulo: int | None = None, limit: int | None = None) -> Any:
     """The same, one event later."""
-    return _pipeline("delayed", lambda p, x: p.add(delay, x))
+    return whole("delayed", of_delay())
 
 
-def window(k: int = 3, modulo: int | None = None) -> Any:
+def window(k: int = 3, modulo: int | None = None, limit: int | None = None) -> Any:
     """The sum of k successive events."""
-    return _pipeline("window", lambda p, x: p.add(window_sum(k, modulo), x))
+    return whole("window", of_window(k, modulo))
 
 
-def ones_on_window(k: int = 3, modulo: int | None = None) -> Any:
+def ones_on_window(k: int = 3, modulo: int | None = None, limit: int | None = None) -> Any:
     """Turns each event into a 1, and sums k of them: always k."""
-    return _pipeline("ones_on_window", lambda p, x: p.add(window_sum(k, modulo), p.add(one, x)))
+    return whole("ones_on_window", of_ones_on_window(k, modulo))
 
 
-def smaller_than(k: int = 3, modulo: int | None = None) -> Any:
+def smaller_than(k: int = 3, modulo: int | None = None, limit: int | None = None) -> Any:
     """Turns each event into a 1, and gives out k of them."""
-    return _pipeline("smaller_than", lambda p, x: p.add(first(k), p.add(one, x)))
+    return whole("smaller_than", of_smaller_than(k))
 
 
 def product(k: int = 3, modulo: int | None = None, limit: int | None = None) -> Any:
     """The product of the events i and k * i: those in between wait."""
-
-    def build(p: Any, x: Any) -> Any:
-        both = p.add(pair(limit), left=p.add(decimate(k), x), right=x)
-        return p.add(times(modulo), both)
-
-    return _pipeline("product", build)
+    return whole("product", of_product(k, modulo, limit))
 
 
-def sum_of_doubles(modulo: int | None = None) -> Any:
+def sum_of_doubles(modulo: int | None = None, limit: int | None = None) -> Any:
     """Doubles each event, and sums the stream."""
-    return _pipeline("doubles", lambda p, x: p.add(cumulate(modulo), p.add(double(modulo), x)))
+    return whole("sum_of_doubles", of_sum_of_doubles(modulo))
 
 
 def sum_of_odds(
@@ -257,61 +353,103 @@ def sum_of_odds(
 ) -> Any:
     """Figure 5a: 1, 4, 9, 16 ... on every second event; with ``condition="odd"`` the sums of even
     numbers, 2, 6, 12 ..."""
-
-    def build(p: Any, x: Any) -> Any:
-        count = p.add(cumulate(modulo), p.add(one, x), name="count")
-        test = is_even if condition == "even" else is_odd
-        following = p.add(test, p.add(trim(1), count))
-        kept = p.add(keep, p.add(pair(limit), left=count, right=following))
-        return p.add(cumulate(modulo), kept, name="sum")
-
-    return _pipeline("sum_of_odds", build)
+    return whole("sum_of_odds", of_sum_of_odds(modulo, limit, condition))
 
 
 def squares(modulo: int | None = None, limit: int | None = None) -> Any:
     """Figure 5b: 1, 4, 9, 16 ... on every event."""
-
-    def build(p: Any, x: Any) -> Any:
-        count = p.add(cumulate(modulo), p.add(one, x))
-        return p.add(times(modulo), p.add(pair(limit), left=count, right=count))
-
-    return _pipeline("squares", build)
+    return whole("squares", of_squares(modulo, limit))
 
 
-def sum_of_evens(modulo: int | None = None) -> Any:
+def sum_of_evens(modulo: int | None = None, limit: int | None = None) -> Any:
     """Figure 5c: 2, 6, 12, 20 ... on every event."""
-
-    def build(p: Any, x: Any) -> Any:
-        evens = p.add(cumulate(modulo), p.add(constant(2), x), name="evens")
-        return p.add(cumulate(modulo), evens, name="sum")
-
-    return _pipeline("sum_of_evens", build)
+    return whole("sum_of_evens", of_sum_of_evens(modulo))
 
 
 def window_of_trimmed(k: int = 2, modulo: int | None = None, limit: int | None = None) -> Any:
     """The sum of k successive events, put together from the stream and the stream without its first
     1 to k - 1 events."""
-
-    def build(p: Any, x: Any) -> Any:
-        total = x
-        for number in range(1, k):
-            later = p.add(trim(number), x, name=f"later{number}")
-            both = p.add(pair(limit), left=total, right=later, name=f"pair{number}")
-            total = p.add(plus(modulo), both, name=f"plus{number}")
-        return total
-
-    return _pipeline("window_of_trimmed", build)
+    return whole("window_of_trimmed", of_window_of_trimmed(k, modulo, limit))
 
 
 def chain(modulo: int | None = None, limit: int | None = None) -> Any:
     """Twenty-two processors: seven times, each event is added to the one before it."""
+    return whole("chain", of_chain(modulo, limit))
 
-    def build(p: Any, x: Any) -> Any:
-        total = p.add(same, x)
-        for number in range(1, 8):
-            later = p.add(trim(1), total, name=f"later{number}")
-            both = p.add(pair(limit), left=total, right=later, name=f"pair{number}")
-            total = p.add(plus(modulo), both, name=f"plus{number}")
-        return total
 
-    return _pipeline("chain", build)
+# ---- two side by side (Figure 4) ----
+
+
+@ss.operator(inputs={"left": NUMBER, "right": NUMBER}, emits=NUMBER)
+def differ_at_once(event, emit):
+    """A row where one of two streams has an event and the other has not the same."""
+    if event.changed("left") != event.changed("right"):
+        emit(0)
+    elif event.changed("left") and event.left.x != event.right.x:
+        emit(1)
+
+
+@ss.operator(event=BOTH, emits=NUMBER)
+def differ(event, emit):
+    """A row where the two are not the same."""
+    if event.left != event.right:
+        emit(1)
+
+
+def side_by_side(one: Build, other: Build, rows: str = "stepwise", limit: int | None = None) -> Any:
+    """Both behind one source; a row comes out where they differ."""
+    p = ss.Pipeline("side_by_side")
+    x = p.source("numbers", NUMBER)
+    left, right = one(Graph(p, "old_"), x), other(Graph(p, "new_"), x)
+    if rows == "stepwise":
+        p.sink("rows", p.add(differ_at_once, left=left, right=right))
+    else:
+        p.sink("rows", p.add(differ, p.add(pair(limit), left=left, right=right, name="rows")))
+    return p
+
+
+# ---- behind another system (4.3) ----
+
+
+def system(k: int, is_wrong: bool = False) -> Any:
+    """Another system: whatever it is told to do, it says how often it was told yes in the last k
+    steps. The wrong one forgets to count the step before the last."""
+
+    class Steps(ss.State):
+        told = ss.deque(bool, maxlen=k)
+
+    @ss.operator(state=Steps, event={"turn": bool}, emits={"a": bool, "b": int})
+    def system(state, event, emit):
+        state.told.append(event.turn)
+        count = 0
+        for at in range(len(state.told)):
+            if state.told[at] and not (is_wrong and at == len(state.told) - 2):
+                count += 1
+        emit(event.turn, count)
+
+    return system
+
+
+def counts_last(k: int) -> Any:
+    """A monitor: a row wherever b is not the number of times that a was true in the last k events
+    (Figure 2b)."""
+
+    class Window(ss.State):
+        ones = ss.deque(int, maxlen=k)
+
+    @ss.operator(state=Window, event={"a": bool, "b": int}, emits={"expected": int, "b": int})
+    def counts_last(state, event, emit):
+        state.ones.append(1 if event.a else 0)
+        expected = sum(state.ones)
+        if event.b != expected:
+            emit(expected, event.b)
+
+    return counts_last
+
+
+def watched(k: int = 3, wrong: bool = False) -> Any:
+    """The system with its monitor: its input is its free choices, its rows are violations."""
+    p = ss.Pipeline("watched")
+    choice = p.source("choice", {"turn": bool})
+    p.sink("violations", p.add(counts_last(k), p.add(system(k, wrong), choice)))
+    return p

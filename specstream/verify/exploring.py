@@ -29,6 +29,7 @@ class _Question(Watcher):
 
     Attributes:
         found: the events of a shortest stream on which it fails; None: there is none so far.
+        seconds: after which it was found.
         note: what else there is to say of it.
     """
 
@@ -37,7 +38,7 @@ class _Question(Watcher):
     def __init__(self, name: str) -> None:
         self.name, self.note = name, ""
         self.found: list[int] | None = None
-        self.graph: Graph | None = None
+        self.seconds = 0.0
 
     def is_wrong(self, table: Table, run: Replay) -> bool:
         """Whether it fails of what came out when the stream was run."""
@@ -48,7 +49,8 @@ class _Question(Watcher):
         return graph.depth
 
     def _fails(self, graph: Graph, source: int, at: int | None) -> bool:
-        self.found = graph.stream(source) + ([] if at is None else [at])
+        self.found, self.seconds = graph.stream(source), graph.seconds
+        self.found += [] if at is None else [at]
         return True
 
 
@@ -181,7 +183,7 @@ class _Deadline(_Labelled):
                     if not self._answers[edge]:
                         waits = waited + 1 if waited else self._asks[edge]
                     if waits >= most:
-                        self.found = [*_way(came, node), at]
+                        self.found, self.seconds = [*_way(came, node), at], graph.seconds
                         return True
                     target = graph.targets[edge] * most + waits
                     if target not in came:
@@ -229,7 +231,7 @@ class _CanAlways(_Labelled):
         traps, unsure = np.flatnonzero(~maybe), np.flatnonzero(~surely)
         # Of a state before it, more may be known later: it is not the shortest stream yet.
         if len(traps) and (is_last or graph.depths[traps[0]] == graph.depths[unsure[0]]):
-            self.found = graph.stream(int(traps[0]))
+            self.found, self.seconds = graph.stream(int(traps[0])), graph.seconds
             self.trap = _reached_from(int(traps[0]), targets)
             return True
         self._up_to = graph.depth if not len(unsure) else graph.depths[unsure[0]] - 1
@@ -379,7 +381,8 @@ def _note(report: Report, graph: Graph) -> None:
 
 
 def _verdict(of: _Question, graph: Graph, report: Report) -> Verdict:
-    made = Verdict(of.name, "proved", kind=of.kind)
+    seconds = graph.seconds if of.found is None else of.seconds
+    made = Verdict(of.name, "proved", kind=of.kind, seconds=seconds)
     if of.found is not None:
         return _refuted(of, of.found, graph, made)
     if graph.is_closed:

@@ -70,6 +70,7 @@ class Graph:
         depth: every stream of so many events was looked at.
         stopped: why not all states were looked at; "": they were.
         left_out: states from which streams do not go on.
+        seconds: that it has taken so far.
     """
 
     of: Transitions | Pair
@@ -84,6 +85,12 @@ class Graph:
 
     def __post_init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
+        self._began = clock.monotonic()
+        self._took: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return clock.monotonic() - self._began if self._took is None else self._took
 
     def __len__(self) -> int:
         return len(self.parents)
@@ -149,6 +156,7 @@ class Graph:
                 "streams through states that within_states= leaves out were not looked at"
             )
         self._ask(open_ones, lambda one: one.layer(self, True))
+        self._took = self.seconds
 
     def _ask(self, open_ones: list[Watcher], asked: Callable[[Watcher], bool]) -> None:
         open_ones[:] = [one for one in open_ones if not asked(one)]
