@@ -247,6 +247,11 @@ bench-%: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench $* $(BENCH_ARGS)
 
+## the experiments of the paper on model checking, printed beside its own and written to their page
+verify-paper: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench verify --plot $(BENCH_ARGS)
+
 # Bytewax is measured where it can be installed.
 bench-spark: $(VENV)/bytewax
 $(VENV)/bytewax: $(VENV)/installed-test

@@ -29,6 +29,7 @@ from bench.rules.plot import draw_rules
 from bench.spark.plot import draw_rates
 from bench.speed.plot import draw_short, draw_table
 from bench.transactional.plot import draw_transactional
+from bench.verify.plot import draw_verify
 from specstream.figures.style import save
 from specstream.tuning.candidates import Candidate
 from specstream.tuning.contest import Measurement
@@ -91,6 +92,7 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "research/interpreted": draw_interpreted,
     "research/cores": draw_cores,
     "research/rules": draw_rules,
+    "research/verify": draw_verify,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,
     "guides/tuning-cores": _forecast,

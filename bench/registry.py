@@ -69,6 +69,13 @@ _ALL = [
         "30 minutes",
     ),
     Benchmark(
+        "verify",
+        "bench.verify",
+        "the experiments of a paper on model checking: both engines of verify, and NuSMV",
+        "5 minutes",
+        writes="docs/research/verify.md",
+    ),
+    Benchmark(
         "ledger",
         "bench.ledger",
         "the README's ledger on one core, with locks, speculating: time, and same answer or not",

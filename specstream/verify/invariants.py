@@ -31,6 +31,9 @@ __all__ = ["between", "prove_with_helpers"]
 
 _SMALL = 8
 _MOST_CONSTANTS = 6
+_MOST_SMALL = 12  # words that are compared with each other
+_MOST_CLIPPED = 5
+_MOST_LAST = 3
 Terms = dict[str, Any]
 Number = Callable[[Terms], Any]
 
@@ -50,6 +53,7 @@ def _helpers(model: Model) -> list[Invariant]:
     found += _totals(model.layout, "")
     found += _marks(model.layout)
     found += _waiting(model, constants)
+    found += _clipped(_small_words(model.layout, ""))
     return found
 
 
@@ -126,12 +130,93 @@ def between(pair: Any) -> list[Invariant]:
     found += _totals(old, "old:", "old:", old)
     found += _totals(new, "", "old:", old)
     found += _totals(old, "old:", "", new)
+    found += _clipped(_small_words(new, "") | _small_words(old, "old:"))
+    found += _last_ones(_sequences(new, ""), _sequences(old, "old:"))
     return found
 
 
 def _term(name: str, of: Callable[[Terms], Any]) -> Invariant:
     """An invariant about a state's terms."""
     return Invariant(name, lambda state: Formula("term", of(vars(state)["_store"])), False)
+
+
+# ---- words that are small ----
+
+
+def _small_words(layout: Layout, prefix: str) -> dict[str, Number]:
+    """Lengths, and scalars that may be counts. What a pipeline keeps of its inputs is none."""
+    found: dict[str, Number] = {}
+    for one in layout.containers:
+        name = f"{prefix}{one.name}#count"
+        found[f"len({prefix}{one.name})"] = partial(_number, name, one.storage)
+    for one in _scalars(layout):
+        is_kept = layout.has_part(one.name.partition(".")[0]) and one.name.count(".") > 1
+        if one.kind == "int" and one.storage.size == 8 and not is_kept:
+            found[f"{prefix}{one.name}"] = partial(_number, f"{prefix}{one.name}", one.storage)
+    return found if len(found) <= _MOST_SMALL else {}
+
+
+def _clipped(words: dict[str, Number]) -> Iterator[Invariant]:
+    """Counts that go along with others, up to a limit, or from the second on."""
+    for name, number in words.items():
+        yield _term(f"{name} is 0", partial(_is_number, number, 0))
+        for other, of in words.items():
+            if name == other:
+                continue
+            for most in range(1, _MOST_CLIPPED):
+                said = f"{name} is min({other}, {most})"
+                yield _term(said, partial(_is_clipped, number, of, most))
+            yield _term(f"{name} is max({other} - 1, 0)", partial(_is_behind, number, of))
+
+
+def _is_number(number: Number, value: int, terms: Terms) -> Any:
+    return number(terms) == value
+
+
+def _is_clipped(number: Number, of: Number, most: int, terms: Terms) -> Any:
+    other = of(terms)
+    return number(terms) == z3.If(other < most, other, bits(most))
+
+
+def _is_behind(number: Number, of: Number, terms: Terms) -> Any:
+    other = of(terms)
+    return number(terms) == z3.If(other > 0, other - 1, bits(0))
+
+
+def _sequences(layout: Layout, prefix: str) -> list[str]:
+    """Those of 64-bit integers."""
+    return [
+        f"{prefix}{one.name}"
+        for one in layout.containers
+        if one.container is not None
+        and not one.container.is_keyed
+        and one.container.value.is_whole
+        and one.container.value.parts[0].number == "int"
+        and one.container.value.parts[0].size == 8
+    ]
+
+
+def _last_ones(names: list[str], others: list[str]) -> Iterator[Invariant]:
+    """The last element of one sequence is one of the last of another, or the sum of two."""
+    for one, other in [*itertools.product(names, others), *itertools.product(others, names)]:
+        for at in range(_MOST_LAST):
+            said = f"the last of {one} is number {at + 1} from the end of {other}"
+            yield _term(said, partial(_is_last, one, other, (at,)))
+        said = f"the last of {one} is the sum of the last two of {other}"
+        yield _term(said, partial(_is_last, one, other, (0, 1)))
+
+
+def _is_last(one: str, other: str, places: tuple[int, ...], terms: Terms) -> Any:
+    there = z3.And(terms[f"{one}#count"] > 0, terms[f"{other}#count"] > max(places))
+    total: Any = bits(0)
+    for at in places:
+        total = total + _from_end(terms, other, at)
+    return z3.Implies(there, _from_end(terms, one, 0) == total)
+
+
+def _from_end(terms: Terms, name: str, at: int) -> Any:
+    last = terms[f"{name}#start"] + terms[f"{name}#count"] - 1
+    return z3.Select(terms[name], last - at)
 
 
 # ---- words against others ----

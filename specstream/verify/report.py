@@ -15,6 +15,7 @@ __all__ = ["Finding", "Refuted", "Report", "Said", "Verdict"]
 
 Said = Literal["proved", "holds", "refuted", "undecided"]
 EXIT: dict[Said, int] = {"proved": 0, "holds": 0, "refuted": 1, "undecided": 3}
+_HELPERS_SHOWN = 6
 _ORDER: tuple[Said, ...] = ("proved", "holds", "undecided", "refuted")
 
 
@@ -196,7 +197,9 @@ class Report:
                 yield f"  {one.reason}"
             yield from (f"  there: {state}" for state in one.trap)
             if one.helpers:
-                yield f"  with: {'; '.join(one.helpers)}"
+                more = len(one.helpers) - _HELPERS_SHOWN
+                also = [f"and {more} more"] if more > 0 else []
+                yield f"  with: {'; '.join([*one.helpers[:_HELPERS_SHOWN], *also])}"
         width = max((len(one.what) for one in self.findings), default=0)
         for found in self.findings:
             values = "   ".join(shown(found.table.values))

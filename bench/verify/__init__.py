@@ -1,0 +1,1 @@
+"""The experiments of a paper on model checking, with both engines and NuSMV."""
