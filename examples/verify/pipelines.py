@@ -453,3 +453,8 @@ def watched(k: int = 3, wrong: bool = False) -> Any:
     choice = p.source("choice", {"turn": bool})
     p.sink("violations", p.add(counts_last(k), p.add(system(k, wrong), choice)))
     return p
+
+
+def silent(rows):
+    """No row comes out."""
+    return len(rows) == 0

@@ -90,6 +90,19 @@ __all__ = ["verify"]
     "stream gets to an event of which it holds. Or rows: to one that emits a row. Repeatable.",
 )
 @click.option(
+    "--smv",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a model of NuSMV, with what --always, --each and --can-always ask; nothing is "
+    "verified.",
+)
+@click.option(
+    "--width",
+    type=click.IntRange(2, 64),
+    metavar="BITS",
+    help="With --smv: of an integer.  [default: 8]",
+)
+@click.option(
     "--events",
     type=click.IntRange(0, 1000),
     help="Length of the streams that are looked at where there is no proof.  [default: 8, with "
@@ -144,6 +157,8 @@ def verify(
     time_steps: str | None,
     within_states: int | None,
     can_always: tuple[str, ...],
+    smv: Path | None,
+    width: int | None,
     events: int | None,
     rounds: int,
     effort: float,
@@ -175,6 +190,7 @@ def verify(
             from specstream.verify.same import same
             from specstream.verify.smallest import number_of
             from specstream.verify.smallest import smallest as smallest_of
+            from specstream.verify.smv import to_smv
 
             given = parse_arguments(arguments)
             operator = load_operator(target, given)
@@ -185,11 +201,15 @@ def verify(
                 "time": time,
                 "assume": _functions(assume, target),
             }
-            asked = {"--against": against, "--smallest": smallest, "--cover": cover}
+            asked = {"--against": against, "--smallest": smallest, "--cover": cover, "--smv": smv}
+            if width is not None and smv is None:
+                raise click.UsageError("--width is for --smv")
             alone = [name for name, value in asked.items() if value is not None]
             properties = {"--always": always, "--each": each, "--can-always": can_always}
             if against is not None:
                 del properties["--each"]
+            if smv is not None:
+                properties.clear()
             beside = [name for name, value in properties.items() if value]
             if alone and (beside or len(alone) > 1):
                 others = [*alone[1:], *beside]
@@ -201,13 +221,26 @@ def verify(
                 "time_steps": _steps(time_steps),
                 "within_states": within_states,
             }
-            if cover is not None or smallest is not None:
+            rows_only = can_always == ("rows",)
+            questions: dict[str, Any] = {
+                "always": _functions(always, target),
+                "each": _functions(each, target),
+                "can_always": "rows" if rows_only else _functions(can_always, target),
+            }
+            if cover is not None or smallest is not None or smv is not None:
                 given_too = [name for name, value in of_states.items() if value is not None]
                 if given_too:
                     option = given_too[0].replace("_", "-")
                     raise click.UsageError(
                         f"{alone[0]} is asked of every value: leave out --{option}"
                     )
+            if smv is not None:
+                if not smv.absolute().parent.is_dir():
+                    raise click.UsageError(f"--smv {smv}: there is no directory {smv.parent}")
+                own = {"assume": limits["assume"], "rounds": max(rounds, 8), "time": time}
+                smv.write_text(to_smv(operator, width=width or 8, **questions, **own))
+                click.echo(f"{smv}: a model of {operator.name}")
+                sys.exit(0)
             if cover is not None:
                 if not cover.absolute().parent.is_dir():
                     raise click.UsageError(f"--cover {cover}: there is no directory {cover.parent}")

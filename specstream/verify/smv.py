@@ -13,13 +13,14 @@ import math
 import re
 import time as clock
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import z3
 
 from specstream.columns.strings import string_code
 from specstream.declarations.options import integer, refuses_unknown
-from specstream.declarations.state_layout import Field
+from specstream.declarations.state_layout import Field, Layout
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.checking import goals_of, properties_of
@@ -45,7 +46,7 @@ _WORDS = """
     PSLWFF COMPWFF IN MIN MAX MIRROR PRED PREDICATES process array of boolean integer real word
     word1 bool signed unsigned extend resize sizeof uwconst swconst EX AX EF AF EG AG E F O G H X Y
     Z A U S V T BU EBF ABF EBG ABG case esac mod next init union in xor xnor self TRUE FALSE count
-    op raised
+    op raised no_path
 """
 _OWN = re.compile(r"(out\d*|[dps]|path)_\w*")
 
@@ -55,27 +56,31 @@ def to_smv(
     operator: Operator,
     *,
     width: int = 8,
+    slots: int = 8,
     always: Functions = (),
     each: Functions = (),
     within: Within | list[Within] = (),  # type: ignore[assignment]
     can_always: Functions | Literal["rows"] = (),
     assume: Functions = (),
-    rounds: int = 4,
+    rounds: int = 8,
     time: float = 60.0,
 ) -> str:
     """An operator as a model of NuSMV 2.5 and later.
 
     ``MODULE operator`` has the columns of the events as its parameters, and ``out_b`` (an event
     emits a row), ``out_x`` (its column x; ``out2_b``, ``out2_x`` of a second row) and ``raised`` of
-    what comes out. A ``main`` gives it any events. Each element of the state is a variable; a
-    sequence has a slot for each of its ``limit=`` or ``maxlen=`` places. Integers, also the lengths
-    of sequences, are signed and have ``width`` bits; strings are numbers, those that the code
-    names and others. What is asked becomes specifications: ``INVARSPEC`` of ``always`` and
-    ``each``, ``LTLSPEC`` of ``within``, ``CTLSPEC AG EF`` of ``can_always``.
+    what comes out; ``no_path`` is true where the operator has no path at this width. A ``main``
+    gives it any events. Each element of the state is a variable, and so is each place of a
+    sequence. Integers, also the lengths of sequences, are signed and have ``width`` bits; strings
+    are numbers, those that the code names and others. What is asked becomes specifications:
+    ``INVARSPEC`` of ``always`` and ``each``, ``LTLSPEC`` of ``within``, ``CTLSPEC AG EF`` of
+    ``can_always``.
 
     Args:
         operator: compiled, without floats, timers, priority queues, or entries that expire.
         width: bits of an integer, from 2 to 64.
+        slots: places of a sequence that is declared with a larger ``limit=``; it is full there.
+            Fewer, where a length of ``width`` bits has less.
         always, each, within, can_always, assume, rounds, time: as of :func:`check`.
 
     Raises:
@@ -98,6 +103,7 @@ def to_smv(
     """
     check_operator("to_smv", operator)
     width = integer("width", width, 2, 64)
+    most = min(integer("slots", slots, 1, _MOST_SLOTS), 2 ** (width - 1) - 1)
     asked = _Asked(
         properties_of(always, operator, ("state",), "always="),
         properties_of(each, operator, ("before", "event", "rows", "after"), "each="),
@@ -106,12 +112,26 @@ def to_smv(
         properties_of(assume, operator, ("event",), "assume="),
     )
     try:
-        model = Model(operator, integer("rounds", rounds, 0, 1000), clock.monotonic() + time)
+        until = clock.monotonic() + time
+        limited = _limited(operator.layout, most)
+        model = Model(operator, integer("rounds", rounds, 0, 1000), until, layout=limited)
         return _Module(model, width, asked).text()
     except NotModelled as stop:
-        raise ConfigurationError(f"verify.to_smv: {operator.name!r}: {stop}") from None
+        what = f"{stop.what}; {stop.hint}"
+        raise ConfigurationError(f"verify.to_smv: {operator.name!r}: {what}") from None
     except OutOfTime as stop:
         raise ConfigurationError(f"verify.to_smv: {operator.name!r}: {stop}") from None
+
+
+def _limited(layout: Layout, most: int) -> Layout:
+    """The layout with sequences that are full with so many elements."""
+    fields = []
+    for one in layout.fields:
+        of = one.container
+        if of is not None and not of.is_keyed and of.maxlen is None:
+            one = replace(one, container=replace(of, limit=min(of.limit, most)))
+        fields.append(one)
+    return replace(layout, fields=tuple(fields))
 
 
 class _Asked:
@@ -182,6 +202,8 @@ class _Module:
 
     def _field(self, one: Field) -> None:
         of, terms = one.container, self.terms
+        for _, sort, _, _ in self._words(one):
+            terms.type_of(sort.range() if isinstance(sort, z3.ArraySortRef) else sort)
         if of is None and one.dimensions == () and one.record is None:
             name, sort, start, _ = next(self._words(one))
             self._scalar(name, sort, terms.text(start), self._next_scalar(name))
@@ -256,29 +278,29 @@ class _Module:
         bits = self.terms.bits(sort.size())
         least = 0 if bits == 1 else -(2 ** (bits - 1))
         self._elements(one, range(least, least + 2**bits), sort, lambda way, at: at)
-        count = f"{one.name}#count"
-        self._length(one, count, min(of.most, 2**bits))
+        self._length(f"{one.name}#count")
 
     def _sequence(self, one: Field, most: int) -> None:
         if most > _MOST_SLOTS:
             refuse(
                 f"state.{one.name}, which may hold {most:,} elements",
-                f"declare it with limit= or maxlen=, at most {_MOST_SLOTS}",
+                f"declare it with a maxlen= of at most {_MOST_SLOTS}",
             )
         start = f"{one.name}#start"
         self.terms.leaves[start] = self.terms.number(0, self.terms.width)
         self._elements(one, range(most), INT, lambda way, at: way.state[start] + at)
-        self._length(one, f"{one.name}#count", most)
-
-    def _length(self, one: Field, count: str, most: int) -> None:
-        width = self.terms.width
-        if most >= 2 ** (width - 1):
+        if most >= 2 ** (self.terms.width - 1):
+            width = self.terms.width
             refuse(
                 f"state.{one.name} may hold {most} elements, and the largest number of {width} "
                 f"bits is {2 ** (width - 1) - 1}",
-                "give a larger width, or declare a smaller limit=",
+                "give a larger width",
             )
-        self._scalar(count, INT, self.terms.number(0, width), self._next_scalar(count))
+        self._length(f"{one.name}#count")
+
+    def _length(self, count: str) -> None:
+        zero = self.terms.number(0, self.terms.width)
+        self._scalar(count, INT, zero, self._next_scalar(count))
 
     # ---- what events do ----
 
@@ -304,7 +326,15 @@ class _Module:
         return " | ".join(dict.fromkeys(guards)) or "FALSE"
 
     def _outputs(self) -> Iterator[tuple[str, str]]:
-        ways = self.model.ways
+        ways, own = self.model.ways, {"b"}
+        columns: dict[str, str] = {}
+        for name in self.operator.emits.names:
+            plain = re.sub(r"\W", "_", name)
+            while plain in own:
+                plain += "_"
+            own |= {plain, f"{plain}_null"}
+            columns[name] = plain
+        yield "no_path", f"!({self._any(list(map(self._guard, ways)))})"
         yield "raised", self._any([self._guard(one) for one in ways if one.error is not None])
         most = max((len(one.rows) for one in ways), default=0)
         for number in range(max(most, 1)):
@@ -320,7 +350,7 @@ class _Module:
                     for one in having
                     if not one.rows[number].nulls[name]
                 ]
-                plain = re.sub(r"\W", "_", name)
+                plain = columns[name]
                 yield f"{out}_{plain}", self._cases(cases, self.terms.zero_of(sort))
                 if column.nullable:
                     null = [one for one in having if one.rows[number].nulls[name]]

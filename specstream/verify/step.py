@@ -258,7 +258,14 @@ class Model:
         programs: of the operator, or of a pipeline's vertices.
     """
 
-    def __init__(self, operator: Operator, rounds: int, deadline: float, suffix: str = "") -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        rounds: int,
+        deadline: float,
+        suffix: str = "",
+        layout: Layout | None = None,
+    ) -> None:
         if operator.calls_python:
             refuse(
                 f"operator {operator.name!r} is interpreted",
@@ -275,8 +282,9 @@ class Model:
                 "no meaning here yet",
                 'verify it with phases="event", or its operators one by one',
             )
-        self.operator, self.layout = operator, operator.layout
-        self.before, self.start = unknown(operator.layout, suffix), initial(operator.layout)
+        self.operator = operator
+        self.layout = operator.layout if layout is None else layout  # with other limits
+        self.before, self.start = unknown(self.layout, suffix), initial(self.layout)
         self.event = Event(operator.event)
         self.facts = [
             *structure(self.layout, self.before),
