@@ -36,7 +36,7 @@ STRESS_PIPELINES = $(SUPPORT).stress.pipelines --seconds $(SECONDS) $(if $(SEED)
 # What `make help` shows; `make help-all` shows all that has a line of `##` above it.
 HELP := demo quick test lint bench-NAME docs wheel clean help-all
 
-.PHONY: help help-all demo example test quick long lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs page cheat-sheet wheel compat clean
+.PHONY: help help-all demo example test quick long lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs page cheat-sheet verify-paper wheel compat clean
 .DELETE_ON_ERROR:
 
 ## the targets of every day

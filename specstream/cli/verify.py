@@ -86,15 +86,14 @@ __all__ = ["verify"]
     "--can-always",
     multiple=True,
     metavar="NAME",
-    help="With --domain: function of any of (before, event, rows, after); from every state some "
-    "stream gets to an event of which it holds. Or rows: to one that emits a row. Repeatable.",
+    help="With --domain: from every state some stream gets to an event of which this function, as "
+    "of --each, holds; rows: to one that emits a row. Repeatable.",
 )
 @click.option(
     "--smv",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write a model of NuSMV, with what --always, --each and --can-always ask; nothing is "
-    "verified.",
+    help="Write a model of NuSMV, with what --always, --each and --can-always ask.",
 )
 @click.option(
     "--width",
