@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -68,7 +69,11 @@ def library() -> Path:
         MissingError: there is none.
     """
     found = subprocess.run(
-        [ROOT / ".ci" / "ensure-nusmv"], capture_output=True, text=True, check=False
+        [ROOT / ".ci" / "ensure-nusmv"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHON": sys.executable},
     )
     if found.returncode:
         raise MissingError(found.stderr.strip())

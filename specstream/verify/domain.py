@@ -7,6 +7,7 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from specstream.declarations.options import shown
@@ -22,6 +23,13 @@ __all__ = ["Domain", "Given", "domain_of_texts", "steps_of_time"]
 
 Given = Mapping[str, Any]
 _MOST = 100_000
+# Arrow would cut off what is behind the point of a float.
+_TYPES: dict[str, Any] = {
+    "int": int | np.integer,
+    "float": int | float | np.integer | np.floating,
+    "bool": bool | np.bool_,
+    "str": str,
+}
 
 
 class Domain:
@@ -209,6 +217,10 @@ def _product(
     return event_values(operator, pa.table(arrays), None)
 
 
+def _kind(column: Column) -> str:
+    return column.kind if column.is_plain else ""
+
+
 def _values(name: str, column: Column, given: Any, what: str) -> list[Any]:
     if not isinstance(given, Iterable) or isinstance(given, str | bytes):
         raise ConfigurationError(
@@ -221,8 +233,10 @@ def _values(name: str, column: Column, given: Any, what: str) -> list[Any]:
         if one is None and column.nullable:
             continue
         try:
-            if one is None or (isinstance(one, bool) and column.kind != "bool"):
-                raise pa.ArrowInvalid("it is of another type")
+            if one is None or not isinstance(one, _TYPES.get(_kind(column), object)):
+                raise TypeError("it is of another type")
+            if isinstance(one, bool | np.bool_) != (column.kind == "bool"):
+                raise TypeError("it is of another type")
             pa.array([one], column.arrow)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise ConfigurationError(

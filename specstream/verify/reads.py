@@ -24,17 +24,46 @@ def all_programs(operator: Operator) -> list[Program]:
 
 
 def read_by_operator(operator: Operator) -> frozenset[str]:
-    """The names of attributes in the code of an operator, and all that may be among them."""
+    """The names of attributes in the code of an operator, and all that may be among them. A time
+    that only says when a timer is to fire is not read: it goes along with all others."""
     found: set[str] = set()
     for program in all_programs(operator):
-        if not program.is_interpreted:
-            found |= program.attributes
-            continue
-        nodes = [one for _, tree in program.trees() for one in ast.walk(tree)]
-        found |= {one.attr for one in nodes if isinstance(one, ast.Attribute)}
-        if not nodes or any(isinstance(one, ast.Name) and one.id == "getattr" for one in nodes):
-            found |= {*CONTEXT, *DRAWS}
+        trees = [tree for _, tree in program.trees()]
+        nodes = [one for tree in trees for one in ast.walk(tree)]
+        attributes = program.attributes
+        if program.is_interpreted:
+            attributes = frozenset(one.attr for one in nodes if isinstance(one, ast.Attribute))
+            if not nodes or any(isinstance(one, ast.Name) and one.id == "getattr" for one in nodes):
+                attributes |= {*CONTEXT, *DRAWS}
+        times = {"timestamp", "at"} if program.is_on_timer else {"timestamp"}
+        found |= attributes - times
+        if attributes & times and (not nodes or _reads_time(trees, times)):
+            found.add("timestamp")
     return frozenset(found)
+
+
+def _reads_time(trees: list[ast.AST], times: set[str]) -> bool:
+    """Whether a time is used for anything else than for ``timers.set(key, time + after)``."""
+    todo = list(trees)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Attribute) and node.attr in times:
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            *others, at = [*node.args, None] if len(node.args) != 2 else node.args
+            if node.func.attr == "set" and at is not None and not node.keywords:
+                todo += [node.func.value, *others, *_beside_time(at, times)]
+                continue
+        todo += ast.iter_child_nodes(node)
+    return False
+
+
+def _beside_time(at: ast.expr, times: set[str]) -> list[ast.AST]:
+    """What is added to a time, or taken off it; the whole, where it is something else."""
+    if isinstance(at, ast.BinOp) and isinstance(at.op, ast.Add | ast.Sub):
+        return [*_beside_time(at.left, times), at.right]
+    is_time = isinstance(at, ast.Attribute) and at.attr in times and isinstance(at.value, ast.Name)
+    return [] if is_time else [at]
 
 
 def read_by(function: Callable[..., Any]) -> frozenset[str]:

@@ -5,6 +5,7 @@
 
 import platform
 import random
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -227,6 +228,7 @@ def test_arithmetic_is_pythons_and_wraps_at_the_width(width: int) -> None:
 class Awkward(ss.State):
     next = ss.scalar(int)
     a_b = ss.array(int, 2)
+    a_b_0 = ss.scalar(int, fill=1)
     out = ss.scalar(bool, fill=True)
 
 
@@ -240,6 +242,7 @@ def awkward(state, event, emit):
         emit(event.next, state.out)
     emit(None if event.G is None else event.G, event.path_1 == 1)
     state.a_b[1] = state.a_b[0] + event.s_next
+    state.a_b[0] = state.a_b_0 + 1
     state.next = event.next
 
 
@@ -256,9 +259,8 @@ def test_names_of_the_language_and_names_that_are_used_twice() -> None:
     found = answers(model)
     assert [one.states for one in found.values()] == [2, 1]
     assert "out2_next_null := " in model
-    declared = [line.split(" : ")[0] for line in model.splitlines() if " : " in line]
-    own = [one for one in declared if not one.startswith("  op")]
-    assert len(set(own[: len(own) // 2])) == len(own[: len(own) // 2])
+    declared = re.findall(r"^  (\w+) : ", model.partition("MODULE main")[0], re.MULTILINE)
+    assert len(declared) == len(set(declared)) == 5
 
 
 class Keyed(ss.State):

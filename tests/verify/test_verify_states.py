@@ -6,6 +6,7 @@ beside what is said of every value."""
 
 import importlib
 import itertools
+import linecache
 import pkgutil
 import random
 from typing import Any
@@ -22,6 +23,7 @@ from specstream.compiler.language.definitions import keep_text
 from specstream.verify.counterexample import plain_state
 from specstream.verify.domain import Domain
 from specstream.verify.paths import NotModelled
+from specstream.verify.reads import read_by_operator
 from specstream.verify.rerun import event_values
 from specstream.verify.transitions import Transitions
 
@@ -186,6 +188,11 @@ def test_verdicts_and_lengths_are_those_of_a_search_by_hand(first: int) -> None:
     assert sum(map(compare, range(first, first + share_of(18)))) > 1
 
 
+@pytest.mark.parametrize("seed", [1133, 1165])
+def test_a_trap_of_which_a_shorter_stream_comes_to_light_later(seed: int) -> None:
+    assert compare(seed)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1000, 1400, 20))
 def test_of_many_operators(first: int) -> None:
@@ -253,3 +260,334 @@ def test_any_operator_runs_from_any_state(part: int) -> None:
             continue
         ran += 1
     assert ran > 10
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_interpreted_ones_do_as_well(part: int) -> None:
+    ran = 0
+    for one in cases()[part::4]:
+        table = one.stream(np.random.default_rng(one.number))
+        try:
+            operator = ss.operator(**one.options, interpreted=True)(one.function)
+        except ss.SpecstreamError:  # a field has operations, which are compiled
+            continue
+        try:
+            walk(operator, table, share_of(40, 4))
+        except NotModelled:
+            continue
+        ran += 1
+    assert ran > 10
+
+
+# ---- time ----
+
+
+class Visits(ss.State):
+    counts = ss.dict(str, int, expire_after=5)
+    waiting = ss.timers(str)
+    rung = ss.scalar(int)
+
+
+def ring(state, timer, emit):
+    if state.rung == 2:
+        raise ValueError("rung too often")
+    state.rung += 1
+    emit(timer.key)
+
+
+@ss.operator(state=Visits, event={"user": str}, emits={"user": str}, on_timer=ring, time_unit="us")
+def visits(state, event, emit):
+    state.counts[event.user] = min(state.counts.get(event.user, 0) + 1, 2)
+    if state.counts[event.user] == 2 and event.user not in state.waiting:
+        state.waiting.set(event.user, event.timestamp + 3)
+
+
+def table_of(verdict: Any) -> pa.Table:
+    return verdict.table.table
+
+
+def one_at_a_time(state):
+    return len(state.waiting) < 2
+
+
+def never_rings(rows):
+    return len(rows) == 0
+
+
+def test_timers_fire_and_entries_expire_between_events() -> None:
+    """By hand: two visits of each of two users at once; a timer needs two visits and a step."""
+    asked: dict[str, Any] = {"domain": {"user": ["a", "b"]}, "time_steps": (0, 3), "events": 7}
+    report = ss.verify.check(visits, always=one_at_a_time, each=never_rings, **asked)
+    several, rings = report.verdicts
+    assert (several.said, several.events) == ("refuted", 4)
+    assert sorted(table_of(several)["user"].to_pylist()) == ["a", "a", "b", "b"]
+    assert (rings.said, rings.events) == ("refuted", 3)
+    assert np.diff(table_of(rings)["time"].to_numpy()).tolist() == [0, 3]
+    assert not report.closed  # it stopped when all was answered
+
+
+def test_a_time_that_is_kept_is_read() -> None:
+    @ss.operator(state=Visits, event={"user": str}, emits={"user": str}, on_timer=ring)
+    def keeps(state, event, emit):
+        state.rung = event.timestamp
+        state.waiting.set(event.user, event.timestamp + state.rung)
+
+    def again(state, timer, emit):
+        state.waiting.set(timer.key, timer.at + 5 - 1)
+
+    @ss.operator(state=Visits, event={"user": str}, emits={}, on_timer=again)
+    def sets(state, event, emit):
+        state.waiting.set(event.user, event.timestamp + state.rung)
+
+    assert "timestamp" in read_by_operator(keeps)
+    assert "timestamp" not in read_by_operator(sets)
+    report = ss.verify.check(sets, domain={"user": ["a", "b"]}, time_steps=(0, 1))
+    assert report.closed
+
+
+def test_timers_that_raise_have_fired() -> None:
+    """The third one raises; the event that lets it fire is run all the same."""
+    report = ss.verify.check(
+        visits, domain={"user": ["a"]}, time_steps=(0, 3), always=lambda state: state.rung < 3
+    )
+    (verdict,) = report.verdicts
+    assert (verdict.said, report.closed) == ("proved", True)
+
+
+class Ages(ss.State):
+    last = ss.dict(int, int, expire_after=4)
+
+
+@ss.operator(state=Ages, event={"k": int}, emits={"n": int})
+def recent(state, event, emit):
+    state.last[event.k] = 1
+    emit(len(state.last))
+
+
+def test_states_hold_times_relative_to_now() -> None:
+    """What is written now is 0 ago, the other key 1 to 3 ago, or gone; and either came first."""
+    report = ss.verify.check(
+        recent, domain={"k": [0, 1]}, time_steps=(1,), always=lambda state: len(state.last) < 3
+    )
+    assert (report.said, report.closed) == ("proved", True)
+    assert report.states == 1 + 2 + 2 * 3 * 2
+
+
+def test_what_reads_the_time_or_the_number_has_ever_new_states() -> None:
+    @ss.operator(event={"k": int}, emits={"n": int})
+    def third(event, emit):
+        if event.sequence % 3 == 2:
+            emit(event.k)
+
+    report = ss.verify.check(third, domain={"k": [0]}, events=9, within=ss.verify.within(3))
+    (verdict,) = report.verdicts
+    assert (verdict.said, verdict.events) == ("holds", 9)
+    assert "event.sequence is read" in verdict.reason
+    (verdict,) = ss.verify.check(third, domain={"k": [0]}, within=ss.verify.within(2)).verdicts
+    assert (verdict.said, verdict.events) == ("refuted", 2)
+
+
+# ---- how far it goes ----
+
+
+class Up(ss.State):
+    n = ss.scalar(int)
+
+
+@ss.operator(state=Up, event={"x": int}, emits={"n": int})
+def up(state, event, emit):
+    state.n += event.x
+    if event.x == 2 and state.n > 40:
+        raise ValueError("high")
+    if state.n % 2 == 0:
+        emit(state.n)
+
+
+def test_streams_end_where_somebody_says() -> None:
+    few: dict[str, Any] = {"domain": {"x": [1, 2]}, "always": lambda state: state.n < 10}
+    (verdict,) = ss.verify.check(up, events=4, **few).verdicts
+    assert (verdict.said, verdict.events) == ("holds", 4)
+    (verdict,) = ss.verify.check(up, events=5, **few).verdicts
+    assert (verdict.said, verdict.events) == ("refuted", 5)
+    within = ss.verify.check(up, within_states=lambda state: state.n < 6, **few)
+    (verdict,) = within.verdicts
+    assert (verdict.said, verdict.events) == ("holds", 3)  # the third event may lead to 6
+    assert (within.states, within.closed) == (8, False)
+    (verdict,) = ss.verify.check(up, within_states=5, **few).verdicts
+    assert (verdict.said, verdict.events) == ("holds", 2)
+
+
+def test_without_a_question_there_are_exceptions_and_dead_lines() -> None:
+    report = ss.verify.check(up, domain={"x": [0, 1]}, events=30)
+    assert not report.findings
+    (line,) = report.unreached
+    assert "raise" in linecache.getline(__file__, line)
+    (found,) = ss.verify.check(up, domain={"x": [1, 2]}, events=30).findings
+    assert (found.what, len(found.table), found.line) == ("raises ValueError", 21, line)
+
+
+def test_an_event_that_raises_is_silent_and_stays() -> None:
+    @ss.operator(state=Up, event={"x": int}, emits={"n": int})
+    def fails(state, event, emit):
+        state.n = 1 - state.n
+        emit(state.n)
+        if event.x == 1:
+            raise ValueError("no")
+
+    report = ss.verify.check(
+        fails, domain={"x": [0, 1]}, within=ss.verify.within(5), can_always="rows"
+    )
+    late, live = report.verdicts
+    assert (late.said, late.events) == ("refuted", 5)
+    assert table_of(late)["x"].to_pylist() == [1] * 5
+    assert (live.said, report.states) == ("proved", 2)
+
+
+# ---- two operators ----
+
+
+@ss.operator(event={"x": int}, emits={"y": int})
+def at_once(event, emit):
+    emit(event.x)
+
+
+class Kept(ss.State):
+    x = ss.list(int, limit=3)
+
+
+@ss.operator(state=Kept, event={"x": int}, emits={"y": int})
+def three_at_a_time(state, event, emit):
+    state.x.append(event.x)
+    if len(state.x) == 3:
+        for one in state.x:
+            emit(one)
+        state.x.clear()
+
+
+@ss.operator(state=Kept, event={"x": int}, emits={"y": int})
+def with_a_defect(state, event, emit):
+    state.x.append(event.x)
+    if len(state.x) == 3:
+        for one in state.x:
+            emit(one if one != 1 or state.x[0] != 1 else 0)
+        state.x.clear()
+
+
+@ss.operator(event={"x": int}, emits={"y": int})
+def refuses(event, emit):
+    if event.x == 2:
+        raise ValueError("no")
+    emit(event.x)
+
+
+@pytest.mark.parametrize("domain", [None, {"x": range(3)}])
+def test_rows_one_after_the_other(domain: Any) -> None:
+    def ask(new: Any, rows: Any) -> Any:
+        return ss.verify.same(at_once, new, rows=rows, domain=domain, events=6).verdicts[0]
+
+    assert ask(three_at_a_time, "stepwise").said == "refuted"
+    found = ask(three_at_a_time, "sequence")
+    assert found.said == ("holds" if domain is None else "proved"), found.reason
+    found = ss.verify.same(
+        three_at_a_time, at_once, rows="sequence", domain=domain, events=6
+    ).verdicts[0]
+    assert found.said == ("holds" if domain is None else "proved"), found.reason
+    found = ask(with_a_defect, "sequence")
+    assert (found.said, found.events) == ("refuted", 3)
+    assert table_of(found)["x"].to_pylist()[0] == 1
+    for rows in ("stepwise", "sequence"):  # what raises is no row, and counts
+        found = ask(refuses, rows)
+        assert (found.said, found.events) == ("refuted", 1)
+
+
+@pytest.mark.parametrize("domain", [None, {"x": range(3)}])
+def test_something_else_of_both(domain: Any) -> None:
+    def no_more(old, new):
+        return len(new) <= len(old)
+
+    def not_two(event, old, new):
+        return event.x != 2 or len(old) != len(new)
+
+    def ask(each: Any) -> Any:
+        found = ss.verify.same(at_once, at_once, each=each, domain=domain)
+        return found.verdicts[0].said, found.verdicts[0].name, found.verdicts[0].events
+
+    assert ask(no_more) == ("proved", "no_more", 0)
+    assert ask(not_two) == ("refuted", "not_two", 1)
+    with pytest.raises(ss.ConfigurationError, match="each=no_more is about the rows of one event"):
+        ss.verify.same(at_once, at_once, each=no_more, rows="sequence", domain=domain)
+
+
+# ---- several sources and sinks ----
+
+
+def test_pipelines_with_several_sources() -> None:
+    @ss.operator(inputs={"left": {"x": int}, "right": {"ok": bool}}, emits={"x": int}, name="gate")
+    def gate(event, emit):
+        if event.known("right") and event.right.ok and event.changed("left"):
+            emit(event.left.x)
+
+    p = ss.Pipeline("gated")
+    numbers, doors = p.source("numbers", {"x": int}), p.source("doors", {"ok": bool})
+    p.sink("out", p.add(gate, left=numbers, right=doors))
+    domain = {"numbers": {"x": [1, 2]}, "doors": {"ok": [False, True]}}
+    report = ss.verify.check(p, domain=domain, each=never_rings, can_always="rows")
+    rows, live = report.verdicts
+    assert (rows.said, rows.events) == ("refuted", 2)
+    assert (live.said, report.closed) == ("proved", True)
+    with pytest.raises(ss.ConfigurationError, match=r"expected the columns of each source"):
+        ss.verify.check(p, domain={"x": [1]})
+
+
+# ---- wrong questions ----
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"domain": {}}, "has no values of column 'x'; it has x"),
+        ({"domain": {"x": [1], "y": [1]}}, "has 'y', which is no column; it has x"),
+        ({"domain": {"x": [1.5]}}, "column 'x' is declared int and cannot be 1.5"),
+        ({"domain": {"x": ["a"]}}, "column 'x' is declared int and cannot be 'a'"),
+        ({"domain": {"x": [None]}}, "column 'x' is declared int and cannot be None"),
+        ({"domain": {"x": [True]}}, "column 'x' is declared int and cannot be True"),
+        ({"domain": {"x": []}}, "column 'x' has no value"),
+        ({"domain": {"x": 3}}, "column 'x': 3; expected its values"),
+        ({"domain": {"x": itertools.count()}}, "expected at most 100,000"),
+        ({"domain": [1]}, "expected the values of each column by its name"),
+        ({"domain": {"x": [1]}, "time_steps": (1,)}, "'up' does not go by time; leave it out"),
+        ({"domain": {"x": [1]}, "within_states": 0}, "within_states=0; expected"),
+        ({"domain": {"x": [1]}, "assume": lambda event: event.x > 1}, "no event of domain= fits"),
+        ({"can_always": "rows"}, "can_always= asks about all states of a finite domain"),
+        ({"time_steps": (1,)}, "time_steps= asks about all states of a finite domain"),
+        ({"domain": {"x": [1]}, "can_always": "row"}, "can_always="),
+    ],
+)
+def test_wrong_questions_say_what_is_expected(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ss.ConfigurationError) as refused:
+        ss.verify.check(up, **given, events=3 if "domain" in given else None)
+    assert said in str(refused.value), str(refused.value)
+
+
+def test_a_trigger_that_never_comes_is_a_wrong_question() -> None:
+    with pytest.raises(ss.ConfigurationError, match="no event asks for an answer"):
+        ss.verify.check(
+            at_once, domain={"x": [1]}, within=ss.verify.within(2, lambda event: event.x == 2)
+        )
+
+
+def test_steps_of_time_are_asked_for() -> None:
+    with pytest.raises(ss.ConfigurationError, match=r"as in time_steps=\(0, 1, 10\)"):
+        ss.verify.check(visits, domain={"user": ["a"]})
+    with pytest.raises(ss.ConfigurationError, match=r"time_steps=\(-1,\); expected ints from 0"):
+        ss.verify.check(visits, domain={"user": ["a"]}, time_steps=(-1,))
+
+
+def test_random_numbers_are_those_of_one_seed_only() -> None:
+    @ss.operator(event={"x": int}, emits={"y": float})
+    def draws(event, emit):
+        emit(event.random(0))
+
+    (verdict,) = ss.verify.check(draws, domain={"x": [1]}, each=never_rings).verdicts
+    assert verdict.said == "undecided"
+    assert "draws random numbers" in verdict.reason
