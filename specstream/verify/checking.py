@@ -132,6 +132,11 @@ def check(
         one.name = name
     report = Report(operator.name)
     if domain is not None:
+        if confirm:
+            raise ConfigurationError(
+                "verify.check: confirm=True asks a second solver, and none is asked with domain=; "
+                "leave it out"
+            )
         of_domain = Domain(operator, domain, assumed, steps_of_time(time_steps, operator))
         later = iter(names[len(properties) :])
         asked = Asked(
@@ -171,7 +176,7 @@ def check(
 def properties_of(
     given: Functions, operator: Operator, parameters: tuple[str, ...], option: str
 ) -> list[Property]:
-    functions = [given] if callable(given) else list(given)
+    functions = [given] if callable(given) or isinstance(given, str) else list(given)
     return [Property(one, operator, parameters, option) for one in functions]
 
 
@@ -356,7 +361,7 @@ class _Checking:
             table = made_table(self.model.operator, [], [])
             none = Shown(table, replay(self.model.operator, table), [])
             if one.is_wrong(none):
-                why = "it does not hold before the first event"
+                why = _raised(one) or "it does not hold before the first event"
                 return Verdict(one.name, "refuted", 0, why, table)
             return Verdict(one.name, "undecided", 0, "the model says otherwise of the first state")
         shown = self.search.stream([wrong], count)
@@ -364,4 +369,9 @@ class _Checking:
             reason = "a stream of the model does not do it when it is run"
             why = "" if shown is None else shown.differs
             return Verdict(one.name, "undecided", count - 1, f"{reason}: {why}")
-        return Verdict(one.name, "refuted", count, table=shown.table)
+        return Verdict(one.name, "refuted", count, _raised(one), table=shown.table)
+
+
+def _raised(one: Question) -> str:
+    """What the property of a question has raised where it fails; "": nothing."""
+    return "" if isinstance(one, Deadline) else one.of.raised

@@ -45,6 +45,12 @@ class Store(dict[str, Any]):
         super().__init__(terms)
         self.live: dict[str, list[Record]] = {}
 
+    def copied(self) -> Store:
+        """One that can be changed without this."""
+        made = Store(self)
+        made.now = self.now
+        return made
+
     def put(self, name: str, storage: Storage, key: Any, value: Any, held: Any = None) -> None:
         """Stores an element; ``held``: whether there was one that counts in the sum."""
         total = f"{name}#sum"

@@ -27,10 +27,12 @@ from specstream.declarations.schema import Column
 from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
 from specstream.verify.bounded import Unrolled
+from specstream.verify.properties import PropertyError
+from specstream.verify.reads import read_by_operator
 from specstream.verify.solvers import Budget, solve
 from specstream.verify.step import raised_at
 
-__all__ = ["TIME", "Replay", "Table", "replay", "small_model", "table_of"]
+__all__ = ["TIME", "Replay", "Seen", "Table", "replay", "small_model", "table_of"]
 
 TIME = "time"
 _STRINGS = ("a", "b", "c", "d", "e", "f", "g", "h", "")
@@ -178,7 +180,10 @@ def made_table(operator: Operator, values: list[dict[str, Any]], times: list[int
         name: array_of(column, [one[name] for one in values]) for name, column in operator.event
     }
     order_by = None
-    if operator.program.reads_timestamp or operator.layout.goes_by_time:
+    has_time = operator.program.reads_timestamp
+    if operator.program.is_interpreted:  # which may read everything
+        has_time = "timestamp" in read_by_operator(operator)
+    if has_time or operator.layout.goes_by_time:
         order_by = TIME if TIME not in arrays else "event_time"
         zone = pa.timestamp("us") if operator.layout.lasting else pa.int64()
         arrays[order_by] = pa.array(times, pa.int64()).cast(zone)
@@ -231,6 +236,8 @@ class Replay:
     Attributes:
         rows: of each event, those that it emitted.
         errors: of each event, the class of what it raised, or None.
+        raised: of each event, the classes and lines of all that came: of the timers that it let
+            fire, and its own.
         states: before the first event, and after each.
         agrees: whether the engine of two threads gave the same rows, errors and state.
     """
@@ -238,6 +245,7 @@ class Replay:
     rows: list[list[dict[str, Any]]]
     errors: list[str | None]
     lines: list[int]
+    raised: list[list[tuple[str, int]]] = field(default_factory=list)
     states: list[Any] = field(default_factory=list)
     agrees: bool = True
     engine_state: Any = None
@@ -258,6 +266,8 @@ def replay(operator: Operator, of: Table) -> Replay:
             found.rows.append(
                 [row for sink, rows in plain.items() for row in rows[len(before[sink]) :]]
             )
+            told = [(type(error).__name__, raised_at(error).line) for _, error in run.raised]
+            found.raised.append(told[sum(map(len, found.raised)) :])
     for at, error in run.raised:
         if at is not None:
             found.errors[at] = type(error).__name__
@@ -293,6 +303,40 @@ def rows_seen(sink: str | None, table: pa.Table, operator: Operator) -> list[dic
     ]
 
 
+class Seen:
+    """An event or a row as properties see it. A column of a pipeline with several sources, or
+    sinks, is ``event.source.column``, ``row.sink.column``."""
+
+    def __init__(self, what: str, values: dict[str, Any], prefix: str = "") -> None:
+        vars(self).update(_what=what, _values=values, _prefix=prefix)
+
+    def __getattr__(self, name: str) -> Any:
+        values, whole = self._values, self._prefix + name
+        if whole in values:
+            return values[whole]
+        if any(one.startswith(f"{whole}.") for one in values):
+            return Seen(self._what, values, f"{whole}.")
+        raise PropertyError(
+            f"{self._what} has no column {whole!r}; it has {', '.join(values) or 'none'}"
+        )
+
+    def __getitem__(self, name: Any) -> Any:
+        raise PropertyError(
+            f"{self._what} is asked for [{name!r}]; its columns are attributes, like "
+            f"{next(iter(self._values), 'x')}"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Seen):
+            raise PropertyError(f"{self._what} is compared with {other!r}; compare its columns")
+        return repr(self) == repr(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
+
+
 def events_seen(of: Table, run: Replay) -> Iterator[dict[str, Any]]:
     """What properties ask about, of each event of a table that was run."""
     for at, values in enumerate(of.values):
@@ -300,8 +344,8 @@ def events_seen(of: Table, run: Replay) -> Iterator[dict[str, Any]]:
         yield {
             "before": run.states[at],
             "after": run.states[at + 1],
-            "event": types.SimpleNamespace(**values | own),
-            "rows": [types.SimpleNamespace(**row) for row in run.rows[at]],
+            "event": Seen("the event", values | own),
+            "rows": [Seen("a row", row) for row in run.rows[at]],
         }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
-import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,9 +14,10 @@ from specstream.declarations.options import shown
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Column
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
-from specstream.verify.counterexample import Table, made_table
+from specstream.verify.counterexample import Seen, Table, made_table
 from specstream.verify.properties import Property, PropertyError
-from specstream.verify.reads import read_by_operator
+from specstream.verify.questions import holds
+from specstream.verify.reads import CONTEXT, read_by, read_by_operator
 from specstream.verify.rerun import event_values
 
 __all__ = ["Domain", "Given", "domain_of_texts", "steps_of_time"]
@@ -63,15 +64,26 @@ class Domain:
         self.values: list[dict[str, Any]] = []
         for source, columns in _by_source(operator, given, what):
             self.values += _product(operator, source, columns, what)
+        for of in assume:
+            if read_by(of.function) & {*CONTEXT}:
+                of.refuse_all(
+                    "reads the time or the number of an event", "give time_steps=, events="
+                )
         taken = [
             one
             for one in self.values
-            if all(of.holds(event=types.SimpleNamespace(**one)) for of in assume)
+            if all(holds(of, event=Seen("the event", one)) for of in assume)
         ]
         if assume and not taken:
             names = ", ".join(one.name for one in assume)
             raise PropertyError(f"assume={names}: no event of domain= fits it")
         self.values = taken
+
+    def of_another(self, operator: Operator) -> Domain:
+        """The same events, for an operator that has the same columns."""
+        made = copy.copy(self)
+        made.operator = operator
+        return made
 
     def __len__(self) -> int:
         return len(self.values) * len(self.steps)
@@ -120,24 +132,24 @@ def domain_of_texts(texts: Iterable[str], operator: Operator) -> Given:
 
 
 def _parsed(text: str, values: str, column: Column) -> list[Any]:
-    found: list[Any] = []
+    found: list[Iterable[Any]] = []  # a range may be longer than memory is large
     for one in values.split(","):
         first, dots, last = one.partition("..")
         try:
             if one == "null":
-                found.append(None)
+                found.append([None])
             elif column.kind == "int" and dots and column.is_plain:
-                found += range(int(first), int(last) + 1)
+                found.append(range(int(first), int(last) + 1))
             elif column.kind == "bool":
-                found.append({"true": True, "false": False}[one])
+                found.append([{"true": True, "false": False}[one]])
             else:
-                found.append(pa.scalar(one).cast(column.arrow).as_py())
+                found.append([pa.scalar(one).cast(column.arrow).as_py()])
         except (KeyError, ValueError, pa.ArrowException):
             raise ConfigurationError(
                 f"--domain {text}: {one!r} is no value of a column that is declared {column}; "
                 "expected values with commas between, and of ints also 0..3"
             ) from None
-    return found
+    return list(itertools.islice(itertools.chain.from_iterable(found), _MOST + 1))
 
 
 def steps_of_time(given: Any, operator: Operator) -> tuple[int, ...]:
@@ -173,8 +185,9 @@ def _by_source(operator: Operator, given: Given, what: str) -> list[tuple[str | 
     sources = operator.sources
     if len(sources) < 2:
         return [(None, given)]
-    unknown = [name for name in given if name not in sources]
-    if unknown or not given or not all(isinstance(of, Mapping) for of in given.values()):
+    others = [name for name in given if name not in sources]
+    others += [name for name in sources if name not in given]
+    if others or not all(isinstance(of, Mapping) for of in given.values()):
         raise ConfigurationError(
             f"{what} is {shown(given)}; expected the columns of each source, by the names "
             f"{', '.join(sources)}, like {{{next(iter(sources))!r}: {{...}}}}"
@@ -192,13 +205,16 @@ def _product(
     else:
         whole = operator.values_of(source, {name: name for name in operator.sources[source]})
         columns = {name: declared[inside] for inside, name in whole.items()}
-    wrong = [f"has no values of column {name!r}" for name in columns if name not in given]
-    wrong += [f"has {name!r}, which is no column" for name in given if name not in columns]
+    of = "" if source is None else f" of source {source!r}"
+    wrong = [f"has no values of column {name!r}{of}" for name in columns if name not in given]
+    wrong += [f"has {name!r}, which is no column{of}" for name in given if name not in columns]
     if wrong:
-        hint = ""
+        hint = f"expected values of {', '.join(columns) or 'no column'}"
         if any(name in EVENT_ATTRIBUTES for name in given):
-            hint = "; times are given by time_steps="
-        raise ConfigurationError(f"{what} {wrong[0]}; it has {', '.join(columns) or 'none'}{hint}")
+            hint += "; times are given by time_steps="
+        if len(operator.sources) == 1 and list(given) == list(operator.sources):
+            hint += ", of the only source without its name"
+        raise ConfigurationError(f"{what} {wrong[0]}; {hint}")
     values = {name: _values(name, columns[name], given[name], what) for name in columns}
     count = 1
     for several in values.values():
@@ -226,9 +242,14 @@ def _values(name: str, column: Column, given: Any, what: str) -> list[Any]:
         raise ConfigurationError(
             f"{what}, column {name!r}: {shown(given)}; expected its values, like range(4)"
         )
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        given = given.to_pylist()
     several = list(itertools.islice(given, _MOST + 1))
     if not several:
-        raise ConfigurationError(f"{what}, column {name!r} has no value, and so no event is there")
+        raise ConfigurationError(
+            f"{what}, column {name!r} has no value, and so there is no event; a range goes from "
+            "the lower to the higher one"
+        )
     for one in several:
         if one is None and column.nullable:
             continue
@@ -239,7 +260,8 @@ def _values(name: str, column: Column, given: Any, what: str) -> list[Any]:
                 raise TypeError("it is of another type")
             pa.array([one], column.arrow)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            told = "it has more bits" if isinstance(error, OverflowError) else error
             raise ConfigurationError(
-                f"{what}, column {name!r} is declared {column} and cannot be {shown(one)}: {error}"
+                f"{what}, column {name!r} is declared {column} and cannot be {shown(one)}: {told}"
             ) from None
     return several

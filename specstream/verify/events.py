@@ -14,6 +14,7 @@ from specstream.compiler.oracle_objects.forms import Formed
 from specstream.declarations.derived import Scalar
 from specstream.declarations.element_types import Storage, storage_of
 from specstream.declarations.schema import Column, Schema
+from specstream.pipelines.oracle import VertexState
 from specstream.verify.elements import load, sort_of, store
 from specstream.verify.paths import is_walked, path, refuse
 from specstream.verify.values import INT, Bool, Float, Int, String, bits
@@ -81,6 +82,8 @@ class EventView:
         column = next((of for one, of in event.schema if one == name), None)
         if column is not None:
             return load(column_storage(column), event.terms[name])
+        if any(one.startswith(f"{name}.") for one in event.schema.names):
+            return VertexState(self, name)  # of a source: event.source.column
         derived = event.schema.derived_place(name)
         if derived is None:
             raise AttributeError(f"the event has no column {name!r}")
@@ -170,8 +173,12 @@ class Row:
     def __getattr__(self, name: str) -> Any:
         schema: Schema = vars(self)["schema"]
         column = next((of for one, of in schema if one == name), None)
+        if column is None and any(one.startswith(f"{name}.") for one in schema.names):
+            return VertexState(self, name)  # of a sink: row.sink.column
         if column is None:
-            raise AttributeError(f"a row has no column {name!r}")
+            raise AttributeError(
+                f"a row has no column {name!r}; it has {', '.join(schema.names) or 'none'}"
+            )
         return None if self.nulls[name] else load(column_storage(column), self.terms[name])
 
 

@@ -16,7 +16,7 @@ from specstream.verify.questions import Within, holds, is_late, property_or_none
 from specstream.verify.reads import read_by
 from specstream.verify.report import Finding, Report, Verdict
 from specstream.verify.same_question import Question
-from specstream.verify.states import Bounds, Graph, Watcher
+from specstream.verify.states import TIME_IS_OVER, Bounds, Graph, Watcher
 from specstream.verify.transitions import Outcome, Pair, Transitions
 
 __all__ = ["Asked", "explore", "explore_pair"]
@@ -44,6 +44,11 @@ class _Question(Watcher):
         """Whether it fails of what came out when the stream was run."""
         return True
 
+    @property
+    def raised(self) -> str:
+        """What the property itself has raised where it fails; "": nothing."""
+        return ""
+
     def known_up_to(self, graph: Graph) -> int:
         """Of streams of how many events it holds, where more states may come."""
         return graph.depth
@@ -62,6 +67,10 @@ class _Always(_Question):
     def __init__(self, of: Property, graph: Graph) -> None:
         super().__init__(of.name)
         self.of, self._graph = of, graph
+
+    @property
+    def raised(self) -> str:
+        return self.of.raised
 
     def state(self, number: int, seen: Callable[[], Any]) -> bool:
         return not holds(self.of, state=seen()) and self._fails(self._graph, number, None)
@@ -111,6 +120,10 @@ class _Each(_OfEvents):
     def __init__(self, of: Property, graph: Graph) -> None:
         super().__init__(of.name, graph)
         self.of = of
+
+    @property
+    def raised(self) -> str:
+        return self.of.raised
 
     def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
         if self._says(self.of, source, at, outcome):
@@ -220,11 +233,12 @@ class _CanAlways(_Labelled):
 
     def answer(self, graph: Graph, is_last: bool) -> bool:
         states, many = graph.looked_at, len(graph.of)
-        targets = np.array(graph.targets, np.int64).reshape(states, many)
+        edges = states * many  # of the last state not all may be known
+        targets = np.array(graph.targets[:edges], np.int64).reshape(states, many)
         known = np.array([graph.is_known(one) for one in range(len(graph))])
         at_once = np.zeros(len(graph), bool)
-        labels = np.zeros(states * many, np.uint8)
-        labels[: len(self._answers)] = self._answers
+        labels = np.zeros(edges, np.uint8)
+        labels[: len(self._answers)] = self._answers[:edges]
         at_once[:states] = labels.reshape(states, many).any(axis=1)
         maybe = _gets_to(at_once | ~known, targets)
         surely = _gets_to(at_once, targets)
@@ -272,10 +286,9 @@ class _Findings(Watcher):
         self.found: dict[tuple[str, int], list[int]] = {}
 
     def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
-        if outcome.error is not None:
-            key = outcome.error, outcome.place.line if outcome.place else 0
-            if key not in self.found:
-                self.found[key] = [*self._graph.stream(source), at]
+        for name, place in outcome.raised:
+            if (name, place.line) not in self.found:
+                self.found[name, place.line] = [*self._graph.stream(source), at]
         return False
 
 
@@ -292,7 +305,7 @@ class _Same(_Question):
     def event(self, source: int, at: int, target: int, outcome: Outcome) -> bool:
         is_so = outcome.is_same
         if self._asked.of is not None:
-            one, other = outcome.error
+            one, other = outcome.raised
             old, new = self._pair.rows(outcome)
             is_so = one == other and self._asked.is_so(self._pair.new.event(at), old, new)
         return not is_so and self._fails(self._graph, source, at)
@@ -352,7 +365,7 @@ def explore(domain: Domain, asked: Asked, bounds: Bounds, report: Report) -> Non
     for (name, line), stream in findings.found.items():
         table = domain.table(stream)
         run = replay(domain.operator, table)
-        if run.agrees and run.errors[-1] == name:
+        if run.agrees and (name, line) in run.raised[-1]:
             report.findings.append(Finding(f"raises {name}", line, table))
         else:
             report.undecided.append(f"{name} in line {line} does not come when the stream is run")
@@ -377,7 +390,7 @@ def explore_pair(old: Domain, new: Domain, asked: Question, bounds: Bounds, repo
 def _note(report: Report, graph: Graph) -> None:
     report.states, report.transitions = len(graph), len(graph.targets)
     report.closed = graph.is_closed
-    report.cut_short = graph.stopped == "the time is over"
+    report.cut_short = graph.stopped.startswith(TIME_IS_OVER)
 
 
 def _verdict(of: _Question, graph: Graph, report: Report) -> Verdict:
@@ -404,8 +417,9 @@ def _refuted(of: _Question, stream: list[int], graph: Graph, made: Verdict) -> V
         made.reason = "a stream that was found does not do it when it is run"
         return made
     made.said, made.events, made.table = "refuted", len(stream), table
+    made.reason = of.raised
     if not stream and of.kind == "always":
-        made.reason = "it does not hold before the first event"
+        made.reason = of.raised or "it does not hold before the first event"
     if isinstance(of, _Same):
         made.expected = of.expected
     if isinstance(of, _CanAlways):

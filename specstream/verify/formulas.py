@@ -512,7 +512,8 @@ class SeenField(Entries):
         if self.field.container is None:
             return Array.of(self.field, self.state)
         if not self.field.container.is_keyed:
-            return Sequence(self.field, self.state)
+            # A short one has a path for each length, which is known on it: not for all paths.
+            return Sequence(self.field, self.state.copied())
         made = Dict(self.field, self.state, self.after)
         return Set(made) if self.field.container.kind == "set" else made
 

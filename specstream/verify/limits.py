@@ -6,7 +6,7 @@ import time as clock
 from functools import partial
 from typing import Any
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, number
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.properties import Property
@@ -43,6 +43,9 @@ class Limits:
         least: int = 0,
     ) -> None:
         self._began = clock.monotonic()
+        seconds = "seconds above 0, as a number"
+        time = number("time", time, 1e-9, 1e9, seconds)
+        effort = number("effort", effort, 1e-9, 1e9, "a number above 0")
         self.events = integer("events", events, least, 1000)
         self.rounds = integer("rounds", rounds, 0, 1000)
         self.memory = None if memory is None else integer("memory", memory, 16, 2**20)
@@ -57,7 +60,8 @@ class Limits:
             of = Property(within_states, operator, ("state",), "within_states=")
             inside = partial(_holds_of_state, of)
         elif within_states is not None:
-            most = integer("within_states", within_states, 1, 10**9)
+            other = ", or a function of (state)"
+            most = integer("within_states", within_states, 1, 10**9, other)
         return Bounds(None if events is None else self.events, most, inside, self._until)
 
     @property

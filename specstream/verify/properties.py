@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from specstream.compiler.language.definitions import definition_of
-from specstream.declarations.schema import EVENT_ATTRIBUTES
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify import formulas
@@ -32,6 +31,7 @@ _EXPRESSIONS = (
     *(ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.Attribute),
     *(ast.Subscript, ast.Name, ast.Constant, ast.Tuple, ast.GeneratorExp, ast.Starred),
 )
+_OF_EVENTS = ("timestamp", "sequence", "is_null")
 _STATEMENTS = (ast.Return, ast.If, ast.Assign, ast.Expr, ast.Pass)
 
 
@@ -41,6 +41,9 @@ class PropertyError(ConfigurationError):
 
 class Property:
     """A property of a state, or of an event and what it does.
+
+    Attributes:
+        raised: what it has raised, where it was asked last and did; "": nothing.
 
     Args:
         function: plain, of any of ``parameters``.
@@ -70,6 +73,7 @@ class Property:
                 f"{option} takes any of ({', '.join(parameters)})",
             )
         self.parameters = taken
+        self.raised = ""
         self._code = self._rewritten(function, found.tree)
 
     def refuse(self, node: ast.AST, problem: str, hint: str) -> NoReturn:
@@ -146,7 +150,7 @@ class Property:
         elif isinstance(node.value, ast.Attribute):
             self._check_field_of_vertex(node, node.value)
         elif owner == "event":
-            known = (*self.operator.event.names, *EVENT_ATTRIBUTES)
+            known = (*self.operator.event.names, *self.operator.sources, *_OF_EVENTS)
             if node.attr not in known:
                 self.refuse(
                     node,
@@ -199,7 +203,10 @@ class Property:
     def formula(self, **values: Any) -> Any:
         """What it says of these values, a :class:`formulas.Formula`."""
         given = {name: values[name] for name in self.parameters}
-        found = formulas.of_function(lambda: self._code(**given))
+        try:
+            found = formulas.of_function(lambda: self._code(**given))
+        except AttributeError as error:
+            self.refuse_all(*str(error).partition("; ")[::2])
         if found is None:
             raise PropertyError(
                 f"property {self.name!r}, {self._file}:{self.line}: it returns no bool; compare "

@@ -22,7 +22,7 @@ from specstream.verify.bounded import Step
 from specstream.verify.counterexample import events_seen
 from specstream.verify.formulas import Formula, PropertyState
 from specstream.verify.induction import Invariant, of_event
-from specstream.verify.properties import Property
+from specstream.verify.properties import Property, PropertyError
 from specstream.verify.search import Search, Shown
 from specstream.verify.solvers import Budget, solve
 from specstream.verify.step import Model, Way
@@ -99,7 +99,7 @@ def within(
     >>> print(ss.verify.check(third, within=ss.verify.within(2)).verdicts[0])
     refuted
     """
-    return Within(integer("events", events, 1, 1000), trigger, response)
+    return Within(integer("verify.within: events", events, 1, 1000), trigger, response)
 
 
 class Always:
@@ -274,10 +274,15 @@ def _never(model: Model, cases: list[Any]) -> bool:
 
 
 def holds(one: Property, **values: Any) -> bool:
-    """Whether a property holds of values that are known; one that raises does not."""
+    """Whether a property holds of values that are known; one that raises does not, and says so."""
     try:
         return one.holds(**values)
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except PropertyError as error:
+        if str(error).startswith("property "):
+            raise
+        one.refuse_all(*str(error).split("; ", 1))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        one.raised = f"property {one.name!r} raises {type(error).__name__} there, {error}"
         return False
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from specstream.compiler.frontend.program import Program
 from specstream.definition.operator import Operator
 
-__all__ = ["CONTEXT", "DRAWS", "all_programs", "read_by", "read_by_operator"]
+__all__ = ["CONTEXT", "DRAWS", "all_programs", "read_by", "read_by_operator", "texts_of"]
 
 CONTEXT = ("timestamp", "sequence")
 DRAWS = ("random_bits", "random", "normal", "integer", "choice")
@@ -68,17 +68,31 @@ def _beside_time(at: ast.expr, times: set[str]) -> list[ast.AST]:
 
 def read_by(function: Callable[..., Any]) -> frozenset[str]:
     """The names of attributes in the code of a property, and of the functions that it calls."""
-    found: set[str] = set()
+    return frozenset(name for code, _ in _codes_of(function) for name in code.co_names)
+
+
+def texts_of(function: Callable[..., Any]) -> list[str]:
+    """The strings that are named in a property, and in the functions that it calls."""
+    found: list[Any] = []
+    for code, names in _codes_of(function):
+        found += code.co_consts
+        found += [names.get(name) for name in code.co_names]
+    nested = [part for one in found if isinstance(one, tuple | frozenset) for part in one]
+    return list(dict.fromkeys(one for one in (*found, *nested) if isinstance(one, str)))
+
+
+def _codes_of(function: Callable[..., Any]) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
+    """The code of a function, and of the functions that it calls, with the names around it."""
     done: set[types.CodeType] = set()
-    todo = [function.__code__]
+    todo: list[tuple[types.CodeType, Any]] = [(function.__code__, function)]
     while todo:
-        code = todo.pop()
+        code, of = todo.pop()
         if code in done:
             continue
         done.add(code)
-        found |= set(code.co_names)
-        called = [function.__globals__.get(name) for name in code.co_names]
-        called += [one.cell_contents for one in function.__closure__ or ()]
-        todo += [one for one in code.co_consts if isinstance(one, types.CodeType)]
-        todo += [one.__code__ for one in called if isinstance(one, types.FunctionType)]
-    return frozenset(found)
+        closure = [one.cell_contents for one in of.__closure__ or ()]
+        names = of.__globals__ | dict(zip(of.__code__.co_freevars, closure, strict=False))
+        yield code, names
+        called = [names.get(name) for name in (*code.co_names, *code.co_freevars)]
+        todo += [(one, of) for one in code.co_consts if isinstance(one, types.CodeType)]
+        todo += [(one.__code__, one) for one in called if isinstance(one, types.FunctionType)]

@@ -78,9 +78,9 @@ def rerun(
 
 def difference(old: Replay, new: Replay) -> str:
     """How the rows or errors of two operators differ; "": they do not."""
-    for at, (expected, found) in enumerate(zip(old.errors, new.errors, strict=True)):
-        if expected != found:
-            return f"event {at + 1}: expected {_raises(expected)}, found {_raises(found)}"
+    for at in range(len(old.rows)):
+        if found := _raised_otherwise(old, new, at):
+            return found
         one, other = old.rows[at], new.rows[at]
         if repr(one) != repr(other):
             return f"rows of event {at + 1}: expected {_rows(one)}, found {_rows(other)}"
@@ -89,9 +89,9 @@ def difference(old: Replay, new: Replay) -> str:
 
 def sequence_difference(old: Replay, new: Replay) -> str:
     """Likewise, of the rows one by one, whenever they come."""
-    for at, (expected, found) in enumerate(zip(old.errors, new.errors, strict=True)):
-        if expected != found:
-            return f"event {at + 1}: expected {_raises(expected)}, found {_raises(found)}"
+    for at in range(len(old.rows)):
+        if found := _raised_otherwise(old, new, at):
+            return found
     left, right = ([row for rows in of.rows for row in rows] for of in (old, new))
     for at, (one, other) in enumerate(zip(left, right, strict=False)):
         if repr(one) != repr(other):
@@ -99,8 +99,13 @@ def sequence_difference(old: Replay, new: Replay) -> str:
     return ""
 
 
-def _raises(name: str | None) -> str:
-    return "no exception" if name is None else name
+def _raised_otherwise(old: Replay, new: Replay, at: int) -> str:
+    """How what an event, or a timer that it lets fire, has raised differs; "": it does not."""
+    expected, found = (", ".join(name for name, _ in of.raised[at]) for of in (old, new))
+    if expected == found:
+        return ""
+    none = "no exception"
+    return f"event {at + 1}: expected {expected or none}, found {found or none}"
 
 
 def _rows(rows: list[dict[str, Any]]) -> str:

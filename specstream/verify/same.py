@@ -105,10 +105,10 @@ def same(
     if domain is not None:
         by_time = old if old.layout.goes_by_time else new
         steps = steps_of_time(time_steps, by_time)
-        one, other = (Domain(of, domain, assumed, steps) for of in (old, new))
+        other = Domain(new, domain, assumed, steps)
         bounds = limits.bounds(events, within_states, new)
         try:
-            explore_pair(one, other, asked, bounds, report)
+            explore_pair(other.of_another(old), other, asked, bounds, report)
         except NotModelled as stop:
             reason = f"{stop.what}; {stop.hint}"
             report.verdicts.append(Verdict(asked.name, "undecided", reason=reason, kind="same"))

@@ -50,7 +50,8 @@ class Question:
         """How what came out of both is not as was asked; "": it is."""
         if self.in_sequence:
             return sequence_difference(old, new)
-        if self.of is None or old.errors != new.errors:
+        names = [[[name for name, _ in one] for one in of.raised] for of in (old, new)]
+        if self.of is None or names[0] != names[1]:
             return difference(old, new)
         for at, (one, other) in enumerate(
             zip(events_seen(table, old), events_seen(table, new), strict=True)

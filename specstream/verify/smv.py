@@ -25,13 +25,15 @@ from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.checking import goals_of, properties_of
 from specstream.verify.containers import part_names
-from specstream.verify.elements import key_sort
+from specstream.verify.elements import key_sort, sort_of
+from specstream.verify.events import column_storage
 from specstream.verify.formulas import Formula, PropertyState
 from specstream.verify.induction import of_event
 from specstream.verify.limits import check_operator
 from specstream.verify.paths import NotModelled, OutOfTime, refuse
 from specstream.verify.properties import Property
 from specstream.verify.questions import Functions, Within, deadlines_of, property_or_none
+from specstream.verify.reads import texts_of
 from specstream.verify.smv_terms import Slots, Terms
 from specstream.verify.step import Model, Way, words_of
 from specstream.verify.values import INT
@@ -46,7 +48,7 @@ _WORDS = """
     PSLWFF COMPWFF IN MIN MAX MIRROR PRED PREDICATES process array of boolean integer real word
     word1 bool signed unsigned extend resize sizeof uwconst swconst EX AX EF AF EG AG E F O G H X Y
     Z A U S V T BU EBF ABF EBG ABG case esac mod next init union in xor xnor self TRUE FALSE count
-    op raised no_path
+    op raised no_path toint COMPID Integer Real Word READ WRITE WAREAD WAWRITE
 """
 _OWN = re.compile(r"(out\d*|[dps]|path)_\w*")
 
@@ -148,16 +150,30 @@ class _Asked:
         self.always, self.each, self.within = always, each, within
         self.can_always, self.assume = can_always, assume
 
+    def functions(self) -> Iterator[Callable[..., Any]]:
+        """All that are asked."""
+        goals = [one for one in self.can_always if one is not None]
+        yield from (one.function for one in (*self.always, *self.each, *goals, *self.assume))
+        for one in self.within:
+            yield from (of for of in (one.trigger, one.response) if of is not None)
+
 
 class _Module:
     """The text of a model."""
 
     def __init__(self, model: Model, width: int, asked: _Asked) -> None:
         self.model, self.operator, self.asked = model, model.operator, asked
-        self._names: dict[str, str] = {}
+        self._used = {"raised", "no_path"}
         self._guards: dict[str, str] = {}
-        strings = ["", *self.operator.program.strings]
-        codes = {string_code(one): at for at, one in enumerate(dict.fromkeys(strings))}
+        named = [text for one in asked.functions() for text in texts_of(one)]
+        strings = list(dict.fromkeys(["", *self.operator.program.strings, *named]))
+        if len(strings) > 2 ** (width - 1):
+            refuse(
+                f"{len(strings)} strings are named, which are more than there are positive numbers "
+                f"of {width} bits",
+                "give a larger width",
+            )
+        codes = {string_code(one): at for at, one in enumerate(strings)}
         self.terms = Terms(width, {}, {}, codes | {string_code(""): 0})
         self.variables: list[tuple[str, str, str]] = []
         self.nexts: list[tuple[str, Callable[[Way], str]]] = []
@@ -177,12 +193,12 @@ class _Module:
 
     def _name(self, whole: str, prefix: str = "") -> str:
         """A name of NuSMV's; each once."""
-        name = prefix + re.sub(r"\W", "_", whole)
+        name = prefix + re.sub(r"[^A-Za-z0-9_]", "_", whole)
         is_own = not prefix and _OWN.fullmatch(name)
         name += "_" * bool(is_own or name in _WORDS.split())
-        while name in self._names.values():
+        while name in self._used:
             name += "_"
-        self._names[prefix + whole] = name
+        self._used.add(name)
         return name
 
     def _event(self) -> None:
@@ -326,41 +342,29 @@ class _Module:
         return " | ".join(dict.fromkeys(guards)) or "FALSE"
 
     def _outputs(self) -> Iterator[tuple[str, str]]:
-        ways, own = self.model.ways, {"b"}
-        columns: dict[str, str] = {}
-        for name in self.operator.emits.names:
-            plain = re.sub(r"\W", "_", name)
-            while plain in own:
-                plain += "_"
-            own |= {plain, f"{plain}_null"}
-            columns[name] = plain
+        ways = self.model.ways
         yield "no_path", f"!({self._any(list(map(self._guard, ways)))})"
         yield "raised", self._any([self._guard(one) for one in ways if one.error is not None])
         most = max((len(one.rows) for one in ways), default=0)
         for number in range(max(most, 1)):
             out = "out" if number == 0 else f"out{number + 1}"
             having = [one for one in ways if len(one.rows) > number]
+            self._used.add(f"{out}_b")
             yield f"{out}_b", self._any(list(map(self._guard, having)))
             for name, column in self.operator.emits:
-                sort = self._sort_of(name, number)
-                if sort is None:
-                    continue
+                sort = sort_of(column_storage(column))
+                self.terms.type_of(sort)
+                told = self._name(name, f"{out}_")
                 cases = [
                     (self._guard(one), self.terms.text(one.rows[number].terms[name]))
                     for one in having
                     if not one.rows[number].nulls[name]
                 ]
-                plain = columns[name]
-                yield f"{out}_{plain}", self._cases(cases, self.terms.zero_of(sort))
+                yield told, self._cases(cases, self.terms.zero_of(sort))
                 if column.nullable:
                     null = [one for one in having if one.rows[number].nulls[name]]
-                    yield f"{out}_{plain}_null", self._any(list(map(self._guard, null)))
-
-    def _sort_of(self, name: str, number: int) -> Any:
-        for one in self.model.ways:
-            if len(one.rows) > number and name in one.rows[number].terms:
-                return one.rows[number].terms[name].sort()
-        return None
+                    is_null = self._any(list(map(self._guard, null)))
+                    yield self._name(f"{name}_null", f"{out}_"), is_null
 
     # ---- what is asked ----
 

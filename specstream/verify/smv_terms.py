@@ -141,8 +141,9 @@ class Terms:
         return made
 
     def _named(self, text: str) -> str:
-        if len(text) <= _LONG:
-            return text
+        return text if len(text) <= _LONG else self._define(text)
+
+    def _define(self, text: str) -> str:
         for name, other in self.defines.items():
             if other == text:
                 return name
@@ -227,17 +228,37 @@ class Terms:
 
     def _divided(self, term: Any, kind: int) -> str:
         left, right = map(self.text, term.children())
-        zero = self.zero_of(term.sort())
-        if kind in _OF_UNSIGNED:
-            whole = f"signed(unsigned({left}) {_DIVIDED[kind]} unsigned({right}))"
-        else:
-            whole = f"{left} {_DIVIDED[kind]} {right}"
-        if z3.is_bv_value(term.arg(1)):
-            return f"({whole})"
-        # On other paths the divisor may be 0, which nobody looks at.
-        return f"({right} = {zero} ? {zero} : {whole})"
+        is_signed = kind not in _OF_UNSIGNED
+        if not z3.is_bv_value(term.arg(1)):
+            return self._by_hand(left, right, self.bits(term.size()), _DIVIDED[kind], is_signed)
+        if is_signed:
+            return f"({left} {_DIVIDED[kind]} {right})"
+        return f"signed(unsigned({left}) {_DIVIDED[kind]} unsigned({right}))"
+
+    def _by_hand(self, left: str, right: str, width: int, sign: str, is_signed: bool) -> str:
+        """A long division: NuSMV ends where a divisor may be 0, also on a path that is not taken.
+        What is divided by 0 is some number."""
+        zero = self.number(0, width)
+        sizes = [
+            f"({one} < {zero} ? - {one} : {one})" if is_signed else one for one in (left, right)
+        ]
+        whole, by = (self._define(f"extend(unsigned({one}), 1)") for one in sizes)
+        rest, digits = f"0ud{width + 1}_0", []
+        for at in reversed(range(width)):
+            taken = self._define(f"(({rest} << 1) | extend({whole}[{at}:{at}], {width}))")
+            digits.append(f"word1({taken} >= {by})")
+            rest = self._define(f"({taken} >= {by} ? {taken} - {by} : {taken})")
+        if sign == "mod":
+            found = self._define(f"signed({rest}[{width - 1}:0])")
+            return f"({left} < {zero} ? - {found} : {found})" if is_signed else found
+        found = self._define(f"signed({' :: '.join(digits)})")
+        if not is_signed:
+            return found
+        return f"(({left} < {zero}) != ({right} < {zero}) ? - {found} : {found})"
 
     def _of_bits(self, term: Any, kind: int) -> str:
+        if not z3.is_bv(term):
+            refuse("a float", "NuSMV has none: leave it out of what is exported")
         one = term.arg(0)
         size, own = self.bits(term.size()), self.bits(one.size())
         if kind == z3.Z3_OP_BNEG:
@@ -271,7 +292,10 @@ class Terms:
             if kind == z3.Z3_OP_BLSHR:
                 shifted = f"signed{shifted}"
             cases.append(f"{count} = {self.number(at, width)} : {shifted};")
-        return f"case {' '.join(cases)} TRUE : {self.zero_of(term.sort())}; esac"
+        other = self.zero_of(term.sort())
+        if kind == z3.Z3_OP_BASHR:  # the sign is all that is left
+            other = f"({of} < {other} ? {self.number(-1, width)} : {other})"
+        return f"case {' '.join(cases)} TRUE : {other}; esac"
 
     # ---- elements ----
 

@@ -15,11 +15,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from specstream.verify.interrupting import ends_at
+from specstream.verify.paths import OutOfTime
+from specstream.verify.step import raised_at
 from specstream.verify.transitions import Outcome, Pair, Transitions
 
-__all__ = ["MOST_STATES", "Bounds", "Graph", "Watcher"]
+__all__ = ["MOST_STATES", "TIME_IS_OVER", "Bounds", "Graph", "Watcher"]
 
 MOST_STATES = 1_000_000
+TIME_IS_OVER = "the time is over"
+_GRACE = 0.5  # seconds for the event that runs when it is
 _NOT_YET = -1
 
 
@@ -139,6 +144,15 @@ class Graph:
         self._number(self.of.start)
         self._add(0, _NOT_YET, 0)
         self._ask(open_ones, partial(_asked_of_state, 0, self.of, self.of.start))
+        try:
+            with ends_at(bounds.until + _GRACE):
+                self._explore(watchers, open_ones, bounds)
+        except OutOfTime as late:
+            self.stopped = f"{TIME_IS_OVER} within an event, in line {raised_at(late).line}"
+        self._ask(open_ones, lambda one: one.layer(self, True))
+        self._took = self.seconds
+
+    def _explore(self, watchers: list[Watcher], open_ones: list[Watcher], bounds: Bounds) -> None:
         layer, layers = [(0, self.of.start)], 0
         while layer and not self.stopped:
             if watchers and not open_ones:
@@ -152,11 +166,7 @@ class Graph:
                     self.depth = layers
                 self._ask(open_ones, lambda one: one.layer(self, False))
         if self.left_out and not self.stopped:
-            self.stopped = (
-                "streams through states that within_states= leaves out were not looked at"
-            )
-        self._ask(open_ones, lambda one: one.layer(self, True))
-        self._took = self.seconds
+            self.stopped = "streams do not go on from where within_states= ends them"
 
     def _ask(self, open_ones: list[Watcher], asked: Callable[[Watcher], bool]) -> None:
         open_ones[:] = [one for one in open_ones if not asked(one)]
@@ -168,7 +178,7 @@ class Graph:
         of, found, count = self.of, [], range(len(self.of))
         for number, state in layer:
             if clock.monotonic() > bounds.until:
-                self.stopped = "the time is over"
+                self.stopped = TIME_IS_OVER
                 return layer
             depth = self.depths[number] + 1
             if bounds.inside is not None and not bounds.inside(of.seen(state)):

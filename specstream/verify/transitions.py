@@ -26,7 +26,7 @@ from specstream.declarations.state_content import StateContent
 from specstream.declarations.state_view import StateView
 from specstream.definition.operator import Operator, pack_rows, sequential
 from specstream.errors import CompileError, is_of_signal_handler
-from specstream.verify.counterexample import plain_value, rows_seen, tables_of
+from specstream.verify.counterexample import Seen, plain_value, rows_seen, tables_of
 from specstream.verify.domain import Domain
 from specstream.verify.paths import Place, refuse
 from specstream.verify.reads import DRAWS, all_programs, read_by_operator
@@ -43,15 +43,16 @@ class Outcome:
 
     Attributes:
         rows: that it emitted, as words; of two operators those of each.
-        error: the class of what it has raised, by name, or None; likewise.
-        place: where.
+        raised: the classes, by name, and places of all exceptions: of the timers that it let fire,
+            and its own; likewise.
+        fails: whether it has raised itself, and so is not applied.
         after: the state behind it.
         is_same: of two operators, whether both did the same.
     """
 
     rows: Any
-    error: Any
-    place: Place | None = None
+    raised: Any = ()
+    fails: bool = False
     after: bytes = b""
     is_same: bool = True
 
@@ -99,8 +100,8 @@ class Transitions:
         self._is_put_back = layout.goes_by_time or self._reads_time or self._reads_number
         self.unclosed = ""
         if self._reads_time or self._reads_number:
-            name = "timestamp" if self._reads_time else "sequence"
-            self.unclosed = f"event.{name} is read, which may be another one with every event"
+            name = "the time" if self._reads_time else "event.sequence"
+            self.unclosed = f"{name} is read, which may be another one with every event"
         self._strings = StringTable(operator.program.strings)
         words = layout.allocate()
         self._run = sequential(operator.program, layout, words)
@@ -215,7 +216,7 @@ class Transitions:
         if self._is_put_back:
             outcome.after = self._packed()
             self.load(self.loaded)
-        elif outcome.error is not None or not self._run.has_changed:
+        elif outcome.fails or not self._run.has_changed:
             outcome.after = self.loaded
         else:
             outcome.after = self._packed()
@@ -223,24 +224,24 @@ class Transitions:
         return outcome
 
     def _ran(self, row: int) -> Outcome:
-        run, error = self._run, None
+        run, fails = self._run, False
+        raised: list[tuple[str, Place]] = []
         while True:
             try:
                 run.run(row)
                 break
             except CompileError:
                 raise
-            except Exception as raised:
-                if is_of_signal_handler(raised):
+            except Exception as error:
+                if is_of_signal_handler(error):
                     raise
+                raised.append((type(error).__name__, raised_at(error)))
                 if run.failed_timer is None:
-                    error = raised
+                    fails = True
                     break
         rows = tuple([one[1:] for one in run.rows])
         run.rows.clear()
-        if error is None:
-            return Outcome(rows, None)
-        return Outcome(rows, type(error).__name__, raised_at(error))
+        return Outcome(rows, tuple(raised), fails)
 
     def rows(self, outcome: Outcome) -> list[Any]:
         """What an event emitted, as properties see it."""
@@ -250,7 +251,7 @@ class Transitions:
             packed = pack_rows([(0, *one) for one in outcome.rows], operator.emits)
             table = operator.rows(rows_to_table(packed, operator.emits, self._strings, None))
             found = [
-                types.SimpleNamespace(**row)
+                Seen("a row", row)
                 for sink, one in tables_of(table)
                 for row in rows_seen(sink, one, operator)
             ]
@@ -262,7 +263,7 @@ class Transitions:
         """An event as properties see it, in the state that the run is in."""
         time = self._now + self.domain.step(at) if self._is_timed else self._count
         own = {"timestamp": time, "sequence": self._count}
-        return types.SimpleNamespace(**self.domain.value(at) | own)
+        return Seen("the event", self.domain.value(at) | own)
 
     # ---- lines ----
 
@@ -397,7 +398,7 @@ class Pair:
     def rows(self, outcome: Outcome) -> tuple[list[Any], list[Any]]:
         """What an event emitted of both, as properties see it."""
         old, new = outcome.rows
-        return self.old.rows(Outcome(old, None)), self.new.rows(Outcome(new, None))
+        return self.old.rows(Outcome(old)), self.new.rows(Outcome(new))
 
     def step(self, at: int) -> Outcome:
         """What an event does to both, by its number."""
@@ -409,10 +410,10 @@ class Pair:
             left, right = (ahead if side == 0 else ()) + left, (ahead if side else ()) + right
             count = min(len(left), len(right))
             rest = (0, left[count:]) if len(left) > count else (1, right[count:])
-        is_same = one.error == other.error and _bits(left[:count]) == _bits(right[:count])
+        names = [[name for name, _ in of.raised] for of in (one, other)]
+        is_same = names[0] == names[1] and _bits(left[:count]) == _bits(right[:count])
         after = self._joined(one.after, other.after, rest if rest[1] else (0, ()))
-        rows, errors = (one.rows, other.rows), (one.error, other.error)
-        return Outcome(rows, errors, other.place, after, is_same)
+        return Outcome((one.rows, other.rows), tuple(names), False, after, is_same)
 
 
 def _bits(rows: Any) -> bytes:

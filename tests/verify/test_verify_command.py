@@ -94,3 +94,58 @@ def result_of(directory: Path) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(directory)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=directory)
     return done.stdout
+
+
+PIPELINES = "examples/verify/pipelines.py"
+
+
+def test_every_state_over_a_domain() -> None:
+    few = ("--arg", "modulo=4", "--arg", "limit=3", "--domain", "x=0..3")
+    status, output = run(f"{PIPELINES}:product", *few, "--can-always", "rows")
+    assert (status, "no stream gets from there to a row" in output) == (1, True)
+    assert "there: decimate.n = 1" in output
+    status, output = run(f"{PIPELINES}:window", "--domain", "x=0..3", "--json")
+    found = json.loads(output)
+    assert (status, found["states"], found["closed"]) == (0, 85, True)
+    turns = ("--domain", "turn=false,true", "--each", "silent")
+    assert run(f"{PIPELINES}:watched", *turns)[0] == 0
+    status, output = run(f"{PIPELINES}:watched", "--arg", "wrong=True", *turns)
+    assert (status, "turn = True, False" in output) == (1, True)
+    status, output = run(f"{PIPELINES}:window", "--domain", "x=0..9", "--within-states", "20")
+    assert (status, "within 1 event" in output) == (0, True)
+
+
+def test_rows_in_sequence_and_against() -> None:
+    asked = ("--against", f"{PIPELINES}:passthrough", "--domain", "x=0,1")
+    assert run(f"{PIPELINES}:delayed", *asked)[0] == 1
+    assert run(f"{PIPELINES}:delayed", *asked, "--rows", "sequence")[0] == 0
+
+
+def test_a_model_of_nusmv(tmp_path: Path) -> None:
+    file = tmp_path / "product.smv"
+    status, output = run(f"{PIPELINES}:product", "--smv", str(file), "--width", "4")
+    assert (status, output) == (0, f"{file}: a model of product\n")
+    assert "s_pair_right_6 : signed word[4];" in file.read_text()
+    asked = ("--smv", str(file), "--can-always", "rows")
+    assert run(f"{PIPELINES}:window", *asked)[0] == 0
+    assert "CTLSPEC AG EF op.out_b" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--domain", "x=0..b"], "'0..b' is no value of a column that is declared int"),
+        (["--domain", "x"], "--domain x: expected COLUMN=VALUES"),
+        (["--domain", "x=1", "--domain", "x=2"], "each column once"),
+        (["--domain", "y=1"], "has no values of column 'x'"),
+        (["--domain", "x=1", "--time-steps", "1,b"], "--time-steps 1,b: expected ints"),
+        (["--domain", "x=1", "--time-steps", "1"], "does not go by time"),
+        (["--can-always", "rows"], "give domain= as well"),
+        (["--width", "4"], "--width is for --smv"),
+        (["--smv", "a.smv", "--domain", "x=1"], "--smv is asked of every value"),
+        (["--smv", "no/such/a.smv"], "there is no directory"),
+    ],
+)
+def test_wrong_options_of_states_and_models(asked: list[str], said: str) -> None:
+    status, output = run(f"{PIPELINES}:window", *asked)
+    assert (status, said in output) == (2, True), output

@@ -180,6 +180,9 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "abs(event.x)": lambda x, y: abs(x),
     "event.x << 1": lambda x, y: x << 1,
     "event.x >> 2": lambda x, y: x >> 2,
+    "event.x >> 3": lambda x, y: x >> 3,
+    "event.x >> (event.y & 3)": lambda x, y: x >> (y & 3),
+    "event.x << (event.y & 3)": lambda x, y: x << (y & 3),
     "min(event.x, event.y)": min,
     "1 if event.x < event.y else 0": lambda x, y: int(x < y),
     "1 if event.x >= event.y else 0": lambda x, y: int(x >= y),
@@ -386,3 +389,117 @@ def test_a_number_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ss.ConfigurationError, match="100 does not fit into 4 bits"):
         ss.verify.to_smv(far, width=4)
     assert "0sd8_100" in ss.verify.to_smv(far, width=8)
+
+
+# ---- found from outside ----
+
+
+class Short(ss.State):
+    q = ss.deque(int, limit=2)
+    n = ss.scalar(int)
+
+
+@ss.operator(state=Short, event={"x": int, "fill": bool}, emits={})
+def fills(state, event, emit):
+    if event.fill and len(state.q) < 2:
+        state.q.append(event.x)
+
+
+def has_no_one(state):
+    return 1 not in state.q
+
+
+def differ(state):
+    return len(state.q) < 2 or state.q[0] != state.q[1]
+
+
+def first_is_not_one(state):
+    return len(state.q) < 1 or state.q[-1] != 1
+
+
+def test_properties_that_look_into_short_sequences() -> None:
+    """Their lengths are counted out, on each path anew."""
+    asked = [has_no_one, differ, first_is_not_one]
+    report = ss.verify.check(fills, always=asked)
+    assert [(one.said, one.events) for one in report.verdicts] == [
+        ("refuted", 1),
+        ("refuted", 2),
+        ("refuted", 1),
+    ]
+    found = ask(ss.verify.to_smv(fills, width=3, always=asked)).answers
+    assert [one.states - 1 for one in found] == [1, 2, 1]
+
+
+class Said(ss.State):
+    text = ss.scalar(str)
+    n = ss.scalar(int)
+
+
+@ss.operator(state=Said, event={"w": str}, emits={})
+def says(state, event, emit):
+    state.text = event.w
+    if event.w == "a" or event.w == "b" or event.w == "c":
+        return
+    if event.w == "d":
+        state.n = 1
+
+
+def never_z(state):
+    return state.text != "z"
+
+
+def never_d(state):
+    return state.n == 0
+
+
+def test_strings_that_only_a_property_names_and_many_of_them() -> None:
+    found = ask(ss.verify.to_smv(says, width=4, always=[never_z, never_d])).answers
+    assert [one.holds for one in found] == [False, False]
+    with pytest.raises(ss.ConfigurationError, match="5 strings are named, which are more than"):
+        ss.verify.to_smv(says, width=3, always=never_d)
+
+
+@ss.operator(state=Short, event={"x": int, "y": int}, emits={"n": int})
+def divides(state, event, emit):
+    state.n = -1 // (event.x >> (event.y & 1))
+
+
+def small(state):
+    return state.n < 7
+
+
+def test_divisors_that_are_zero_on_another_path() -> None:
+    (answer,) = ask(ss.verify.to_smv(divides, width=4, always=small)).answers
+    assert answer.holds
+
+
+@ss.operator(
+    event={"toint": int, "READ": int, "größe": int, "out_y": int},
+    emits={"y": int | None, "y_null": bool, "y_": int, "b": bool},
+)
+def named(event, emit):
+    emit(None, event.toint == 1, event.READ, event.größe == event.out_y)
+
+
+def same(rows):
+    return len(rows) == 1
+
+
+def test_more_names() -> None:
+    def also(rows):
+        return rows[0].y is None
+
+    also.__name__ = "same"
+    model = ss.verify.to_smv(named, width=3, always=(), each=[same, also, same])
+    assert [one.holds for one in ask(model).answers] == [True, True, True]
+    assert "out_y_null := " in model
+    assert "out_y := 0sd3_0;" in model
+
+
+def half(state):
+    return state.n / 2 < 9.0
+
+
+def test_floats_of_properties_are_refused() -> None:
+    with pytest.raises(ss.ConfigurationError, match="a float; NuSMV has none"):
+        ss.verify.to_smv(fills, width=4, always=half)

@@ -9,6 +9,7 @@ import itertools
 import linecache
 import pkgutil
 import random
+import time
 from typing import Any
 
 import corpus
@@ -235,12 +236,12 @@ def walk(operator: Any, table: pa.Table, events: int) -> None:
         stream.append(at)
         state = outcome.after
         emitted += of.rows(outcome)
-        errors += outcome.error is not None
+        errors += outcome.fails
     whole = domain.table(stream)
     run = operator.run_sequential(whole.table, on_error="skip", order_by=whole.order_by)
     failed = [one for row, one in run.raised if row is not None]
     assert (errors, len(emitted)) == (len(failed), run.output.num_rows)
-    assert repr([vars(one) for one in emitted]) == repr(run.output.to_pylist())
+    assert repr([vars(one)["_values"] for one in emitted]) == repr(run.output.to_pylist())
     seen = of.seen(state)
     expected = plain_state(operator, run.state)
     for one in operator.layout.fields:
@@ -545,13 +546,13 @@ def test_pipelines_with_several_sources() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"domain": {}}, "has no values of column 'x'; it has x"),
-        ({"domain": {"x": [1], "y": [1]}}, "has 'y', which is no column; it has x"),
+        ({"domain": {}}, "has no values of column 'x'; expected values of x"),
+        ({"domain": {"x": [1], "y": [1]}}, "has 'y', which is no column; expected values of x"),
         ({"domain": {"x": [1.5]}}, "column 'x' is declared int and cannot be 1.5"),
         ({"domain": {"x": ["a"]}}, "column 'x' is declared int and cannot be 'a'"),
         ({"domain": {"x": [None]}}, "column 'x' is declared int and cannot be None"),
         ({"domain": {"x": [True]}}, "column 'x' is declared int and cannot be True"),
-        ({"domain": {"x": []}}, "column 'x' has no value"),
+        ({"domain": {"x": []}}, "column 'x' has no value, and so there is no event"),
         ({"domain": {"x": 3}}, "column 'x': 3; expected its values"),
         ({"domain": {"x": itertools.count()}}, "expected at most 100,000"),
         ({"domain": [1]}, "expected the values of each column by its name"),
@@ -591,3 +592,134 @@ def test_random_numbers_are_those_of_one_seed_only() -> None:
     (verdict,) = ss.verify.check(draws, domain={"x": [1]}, each=never_rings).verdicts
     assert verdict.said == "undecided"
     assert "draws random numbers" in verdict.reason
+
+
+# ---- what timers raise, what properties raise, what never ends ----
+
+
+class Rings(ss.State):
+    timers = ss.timers(int)
+
+
+def raises_value(state, timer, emit):
+    raise ValueError("a")
+
+
+def raises_key(state, timer, emit):
+    raise KeyError("a")
+
+
+def is_silent(state, timer, emit):
+    pass
+
+
+def ringing(on_timer: Any, interpreted: bool = False) -> Any:
+    def op(state, event, emit):
+        state.timers.set(event.a, event.timestamp + 2)
+
+    return ss.operator(
+        state=Rings,
+        event={"a": int},
+        emits={"y": int},
+        on_timer=on_timer,
+        interpreted=interpreted,
+    )(op)
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_what_a_timer_raises_is_found_and_differs(interpreted: bool) -> None:
+    asked: dict[str, Any] = {"domain": {"a": [0]}, "time_steps": (2,)}
+    (found,) = ss.verify.check(ringing(raises_value, interpreted), **asked).findings
+    assert (found.what, len(found.table)) == ("raises ValueError", 2)
+    assert 'raise ValueError("a")' in linecache.getline(__file__, found.line)
+    for other in (is_silent, raises_key):
+        for rows in ("stepwise", "sequence"):
+            report = ss.verify.same(
+                ringing(raises_value, interpreted),
+                ringing(other, interpreted),
+                rows=rows,
+                **asked,
+            )
+            assert (report.said, report.verdicts[0].events) == ("refuted", 2)
+            assert "expected ValueError" in report.verdicts[0].expected
+
+
+@pytest.mark.parametrize("domain", [None, {"x": [0, 1]}])
+def test_a_property_that_raises_says_so(domain: Any) -> None:
+    few: dict[str, Any] = {"domain": domain, "events": 2}
+    (verdict,) = ss.verify.check(up, always=lambda state: 1 // state.n > 0, **few).verdicts
+    assert (verdict.said, verdict.events) == ("refuted", 0)
+    assert "raises ZeroDivisionError there" in verdict.reason
+    with pytest.raises(ss.ConfigurationError, match=r"a row has no column 'q'; it has n"):
+        ss.verify.check(up, each=lambda rows: len(rows) == 0 or rows[0].q > 0, **few)
+    with pytest.raises(ss.ConfigurationError, match=r"the event has no column 'source'"):
+        ss.verify.check(up, each=lambda event: event.source == 0, **few)
+
+
+def test_rows_are_asked_by_their_columns() -> None:
+    few: dict[str, Any] = {"domain": {"x": [0, 1]}, "events": 2}
+    with pytest.raises(ss.ConfigurationError, match=r"its columns are attributes, like n"):
+        ss.verify.check(up, each=lambda rows: len(rows) == 0 or rows[0]["n"] > 0, **few)
+    with pytest.raises(ss.ConfigurationError, match=r"assume=|reads the time"):
+        ss.verify.check(up, assume=lambda event: event.sequence < 3, **few)
+
+
+@pytest.mark.parametrize("domain", [None, {"a": {"v": [0, 1]}, "b": {"w": [0, 1]}}])
+def test_columns_of_sources_and_sinks_are_asked_for_by_both_names(domain: Any) -> None:
+    @ss.operator(event={"v": int}, emits={"y": int}, name="twice")
+    def twice(event, emit):
+        emit(2 * event.v)
+
+    @ss.operator(event={"w": int}, emits={"z": int}, name="less")
+    def less(event, emit):
+        emit(event.w - 1)
+
+    p = ss.Pipeline("two")
+    p.sink("f", p.add(twice, p.source("a", {"v": int})))
+    p.sink("g", p.add(less, p.source("b", {"w": int})))
+
+    def doubled(event, rows):
+        return all(row.sink != "f" or row.f.y == 2 * event.a.v for row in rows)
+
+    def no_zero(rows):
+        return all(row.sink != "g" or row.g.z != 0 for row in rows)
+
+    def few(event):
+        return event.stream != "a" or (event.a.v >= 0 and event.a.v < 5)
+
+    report = ss.verify.check(p, each=[doubled, no_zero], assume=few, domain=domain, events=2)
+    first, second = report.verdicts
+    assert first.said in ("proved", "undecided"), str(report)
+    assert second.said in ("refuted", "undecided"), str(report)
+    if domain is not None:
+        assert [first.said, second.said, second.events] == ["proved", "refuted", 1]
+
+
+def test_an_event_that_never_ends_is_ended() -> None:
+    @ss.operator(state=Up, event={"x": int}, emits={"n": int})
+    def turns(state, event, emit):
+        while state.n < event.x:
+            state.n -= 0 if event.x > 5 else -1
+
+    began = time.monotonic()
+    report = ss.verify.check(
+        turns, domain={"x": [3, 9]}, time=0.5, always=lambda state: state.n < 9, can_always="rows"
+    )
+    assert time.monotonic() - began < 20
+    assert report.cut_short
+    assert {one.said for one in report.verdicts} == {"undecided"}
+    assert "the time is over within an event, in line" in report.verdicts[0].reason
+
+
+def test_what_means_nothing_here_is_refused() -> None:
+    for given, said in (
+        ({"confirm": True, "domain": {"x": [1]}}, "confirm=True asks a second solver"),
+        ({"time": "5"}, "time='5'; expected seconds above 0"),
+        ({"effort": 0}, "effort=0; expected a number above 0"),
+        ({"always": "inv"}, "always= is 'inv'"),
+        ({"domain": {"x": [2**64]}}, "it has more bits"),
+    ):
+        with pytest.raises(ss.ConfigurationError) as refused:
+            ss.verify.check(up, **given)
+        assert said in str(refused.value)
+    assert ss.verify.check(up, domain={"x": pa.array([1, 2])}, events=2).states == 5
