@@ -15,6 +15,8 @@ from typing import Any
 
 from bench.options import Say, measure_parts, page_command, pages_of
 from bench.report import print_table
+from bench.verify.capacity import capacity
+from bench.verify.catalogue import catalogue
 from bench.verify.measure import comparisons, grid, properties, queue_sizes
 from bench.verify.page import TABLES, claims, page
 from bench.verify.plot import draw_verify
@@ -25,6 +27,8 @@ MEASURES: dict[str, Callable[[Say], dict[str, Any]]] = {
     "queues": queue_sizes,
     "comparisons": comparisons,
     "grid": grid,
+    "catalogue": catalogue,
+    "capacity": capacity,
 }
 
 

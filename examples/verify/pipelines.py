@@ -455,6 +455,36 @@ def watched(k: int = 3, wrong: bool = False) -> Any:
     return p
 
 
+class Lock(ss.State):
+    locked = ss.scalar(bool, fill=True)
+    open = ss.scalar(bool)
+
+
+def door(wrong: bool = False) -> Any:
+    """A door with a lock, and a monitor: it is never open and locked. The wrong one can be locked
+    while it is open."""
+
+    @ss.operator(
+        state=Lock, event={"turn": bool, "push": bool}, emits={"locked": bool, "open": bool}
+    )
+    def lock(state, event, emit):
+        if event.turn and (wrong or not state.open):
+            state.locked = not state.locked
+        if event.push and not state.locked:
+            state.open = not state.open
+        emit(state.locked, state.open)
+
+    @ss.operator(event={"locked": bool, "open": bool}, emits={"locked": bool})
+    def never_both(event, emit):
+        if event.locked and event.open:
+            emit(event.locked)
+
+    p = ss.Pipeline("door")
+    choices = p.source("choices", {"turn": bool, "push": bool})
+    p.sink("violations", p.add(never_both, p.add(lock, choices)))
+    return p
+
+
 def silent(rows):
     """No row comes out."""
     return len(rows) == 0

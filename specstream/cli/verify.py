@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 import pyarrow.parquet as pq
+from rich.console import Console
 
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.options import Command, SecondsRange, argument_option, json_option
@@ -254,25 +256,19 @@ def verify(
             elif against is not None:
                 if len(each) > 1:
                     raise click.UsageError("--against takes one --each")
-                report = same(
-                    load_operator(against, given),
-                    operator,
-                    rows=rows,
-                    each=_functions(each, target)[0] if each else None,
-                    **limits,
-                    **of_states,
-                )
+                with _counting() as progress:
+                    report = same(
+                        load_operator(against, given),
+                        operator,
+                        rows=rows,
+                        each=questions["each"][0] if each else None,
+                        progress=progress,
+                        **limits,
+                        **of_states,
+                    )
             else:
-                report = check(
-                    operator,
-                    always=_functions(always, target),
-                    each=_functions(each, target),
-                    can_always="rows"
-                    if can_always == ("rows",)
-                    else _functions(can_always, target),
-                    **limits,
-                    **of_states,
-                )
+                with _counting() as progress:
+                    report = check(operator, progress=progress, **questions, **limits, **of_states)
             click.echo(json_line(report.to_dict()) if as_json else str(report))
             if counterexample is not None:
                 names = {"always": always, "each": each, "assume": assume, "against": against}
@@ -281,6 +277,13 @@ def verify(
     except click.ClickException as error:
         error.show()
     sys.exit(status)
+
+
+@contextmanager
+def _counting() -> Iterator[Callable[[int], None]]:
+    """Shows how many states there are so far; nothing where nobody watches."""
+    with Console(stderr=True).status("") as status:
+        yield lambda states: status.update(f"{states:,} states")
 
 
 def _steps(text: str | None) -> list[int] | None:

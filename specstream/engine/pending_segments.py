@@ -130,13 +130,13 @@ class PendingSegments:
         """Lets go of what was applied when :meth:`settle` was called."""
         if self.phases is not None:
             self.phases.forget()
-        if not self._applied:
-            return
-        for segment in self._applied:
-            segment.release()
-        forgotten = self._forgotten + len(self._applied)
-        self._forgotten, self._applied = forgotten, []
-        # Taking each out at once would move all that are behind it, each time.
-        if 2 * self._forgotten >= len(self.by_row):
+        if self._applied:
+            for segment in self._applied:
+                segment.release()
+            forgotten = self._forgotten + len(self._applied)
+            self._forgotten, self._applied = forgotten, []
+        # Taking each out at once would move all that are behind it, each time. A signal handler may
+        # raise in here: then the next call does it.
+        if self._forgotten and 2 * self._forgotten >= len(self.by_row):
             self.by_row = [segment for segment in self.by_row if not segment.is_released]
             self._forgotten = 0

@@ -58,6 +58,7 @@ def check(
     time: float = 60.0,
     memory: int | None = None,
     confirm: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> Report:
     """What an operator can do on *some* stream, or does on *every* one.
 
@@ -91,6 +92,7 @@ def check(
         memory: the most megabytes that the solvers take, together; by default as many as they need.
         confirm: a second solver repeats every step of a proof, and what it does not find as well is
             not proved.
+        progress: with ``domain``: called with the number of states, about every thousand.
 
     Raises:
         ConfigurationError: a question is wrong; names the line of the property.
@@ -145,7 +147,7 @@ def check(
             [(one, next(later)) for one in deadlines],
             [(one, next(later)) for one in goals],
         )
-        bounds = limits.bounds(events, within_states, operator)
+        bounds = limits.bounds(events, within_states, progress, operator)
         try:
             explore(of_domain, asked, bounds, report)
         except NotModelled as stop:

@@ -30,13 +30,12 @@ class _Question(Watcher):
     Attributes:
         found: the events of a shortest stream on which it fails; None: there is none so far.
         seconds: after which it was found.
-        note: what else there is to say of it.
     """
 
     kind = ""
 
     def __init__(self, name: str) -> None:
-        self.name, self.note = name, ""
+        self.name = name
         self.found: list[int] | None = None
         self.seconds = 0.0
 
@@ -370,7 +369,11 @@ def explore(domain: Domain, asked: Asked, bounds: Bounds, report: Report) -> Non
         else:
             report.undecided.append(f"{name} in line {line} does not come when the stream is run")
     report.findings.sort(key=lambda one: one.line)
-    report.unreached = [one.line for one in of.dead_lines()]
+    dead = of.dead_lines()
+    files = {one.file for one in dead}
+    report.unreached = [
+        f"line {one.line}" if len(files) == 1 else f"{one.file}:{one.line}" for one in dead
+    ]
     report.deepest = graph.depth
 
 

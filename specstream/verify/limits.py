@@ -6,7 +6,7 @@ import time as clock
 from functools import partial
 from typing import Any
 
-from specstream.declarations.options import integer, number
+from specstream.declarations.options import function, integer, number
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verify.properties import Property
@@ -53,8 +53,12 @@ class Limits:
         self.paths_until = self._began + time / 2
         self._until = self._began + time
 
-    def bounds(self, events: int | None, within_states: Any, operator: Operator) -> Bounds:
+    def bounds(
+        self, events: int | None, within_states: Any, progress: Any, operator: Operator
+    ) -> Bounds:
         """Those of an exploration of all states."""
+        if progress is not None:
+            function("progress", progress, "a function of the number of states")
         most, inside = MOST_STATES, None
         if callable(within_states):
             of = Property(within_states, operator, ("state",), "within_states=")
@@ -62,7 +66,8 @@ class Limits:
         elif within_states is not None:
             other = ", or a function of (state)"
             most = integer("within_states", within_states, 1, 10**9, other)
-        return Bounds(None if events is None else self.events, most, inside, self._until)
+        length = None if events is None else self.events
+        return Bounds(length, most, inside, self._until, progress)
 
     @property
     def seconds(self) -> float:

@@ -90,7 +90,8 @@ class Report:
         validated: paths of which a table was run, and did what the model said.
         undecided: why nothing more is known; empty: all that was asked is answered.
         unreached: over a finite domain, without a question: lines that no stream reaches, as far as
-            was looked; of a block the first.
+            was looked, like "line 12", with the file where they are of several; of a block the
+            first.
         seconds: that it took.
         cut_short: whether the time has ended it, so that another machine may find more.
         deepest: length of the longest streams that findings were looked for in.
@@ -110,7 +111,7 @@ class Report:
     cut_short: bool = False
     deepest: int = 0
     confirmed: bool = False
-    unreached: list[int] = field(default_factory=list)
+    unreached: list[str] = field(default_factory=list)
     states: int = 0
     transitions: int = 0
     closed: bool = False
@@ -206,7 +207,7 @@ class Report:
             where = f"{found.what:<{width}}  line {found.line:<4}"
             yield f"  {where} {values}   {_events(len(found.table))}"
         for line in self.unreached:
-            yield f"  no stream gets to line {line}"
+            yield f"  no stream gets to {line}"
         for reason in self.undecided:
             yield f"undecided  {reason}"
         if not self.verdicts and not self.findings and not self.undecided:

@@ -57,6 +57,7 @@ def same(
     effort: float = 5.0,
     time: float = 60.0,
     memory: int | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Report:
     """Whether two operators give the same rows, and raise the same exceptions in the same events.
 
@@ -67,8 +68,8 @@ def same(
             far as both have given some.
         each: function of any of ``(event, old, new)``, the latter two lists of rows, which is to
             hold of each event; by default, that both are equal.
-        assume, domain, time_steps, within_states, events, rounds, effort, time, memory: as of
-            :func:`check`.
+        assume, domain, time_steps, within_states, events, rounds, effort, time, memory, progress:
+            as of :func:`check`.
 
     Raises:
         ConfigurationError: their events or rows have other columns, or another question is wrong.
@@ -106,7 +107,7 @@ def same(
         by_time = old if old.layout.goes_by_time else new
         steps = steps_of_time(time_steps, by_time)
         other = Domain(new, domain, assumed, steps)
-        bounds = limits.bounds(events, within_states, new)
+        bounds = limits.bounds(events, within_states, progress, new)
         try:
             explore_pair(other.of_another(old), other, asked, bounds, report)
         except NotModelled as stop:

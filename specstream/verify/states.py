@@ -37,12 +37,14 @@ class Bounds:
         states: the most that are looked at.
         inside: whether streams go on from a state; None: from each.
         until: by ``time.monotonic``.
+        progress: called with the number of states, about every thousand.
     """
 
     events: int | None
     states: int
     inside: Callable[[Any], bool] | None
     until: float
+    progress: Callable[[int], None] | None = None
 
 
 class Watcher:
@@ -197,6 +199,8 @@ class Graph:
                 self.targets.append(target)
                 self._ask(open_ones, lambda one: one.event(number, at, target, outcome))  # noqa: B023
             self.looked_at = number + 1
+            if bounds.progress is not None and number % 1024 == 1023:
+                bounds.progress(len(self))
             if len(self) > bounds.states:
                 self.stopped = f"there are more than {bounds.states:,} states"
                 return layer

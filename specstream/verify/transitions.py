@@ -21,6 +21,7 @@ import numpy.typing as npt
 from specstream.columns.events import read_events, rows_to_table
 from specstream.columns.lifetimes import settle_unit
 from specstream.columns.strings import StringTable
+from specstream.compiler.language.user_code import is_own
 from specstream.declarations.containers import Container
 from specstream.declarations.state_content import StateContent
 from specstream.declarations.state_view import StateView
@@ -91,6 +92,12 @@ class Transitions:
                 f"the phases of pipeline {operator.name!r} are all events of one time, which has "
                 "no meaning here yet",
                 'verify it with phases="event", or its operators one by one',
+            )
+        if any(one.is_on_timer and "sequence" in one.attributes for one in all_programs(operator)):
+            refuse(
+                f"operator {operator.name!r} reads the number of a timer, which counts all that "
+                "have fired",
+                "leave timer.sequence out",
             )
         order_by = domain.at_once(0).order_by
         self._is_timed = order_by is not None
@@ -182,7 +189,7 @@ class Transitions:
 
     def seen(self, state: bytes) -> Any:
         """A state as properties see it; its fields are made when they are asked for."""
-        return _Seen(self._view(state))
+        return _SeenState(self._view(state))
 
     def shown(self, state: bytes) -> str:
         """A state in a line."""
@@ -288,21 +295,25 @@ class Transitions:
 
     def look_at_lines(self) -> None:
         """From now on notes which lines run."""
-        programs = all_programs(self.operator)
-        self.reached = {file: set() for program in programs for file, _ in program.trees()}
+        self.reached = {file: set() for file, _ in self._trees()}
 
     def dead_lines(self) -> list[Place]:
         """Lines of the operator that have not run; of a block that has not, the first."""
         assert self.reached is not None
-        found: dict[Place, None] = {}
-        for program in all_programs(self.operator):
-            for file, tree in program.trees():
-                for line in _dead([tree], self.reached[file]):
-                    found[Place(file, line)] = None
+        found = {
+            Place(file, line)
+            for file, tree in self._trees()
+            for line in _dead([tree], self.reached[file])
+        }
         return sorted(found, key=lambda one: (one.file, one.line))
 
+    def _trees(self) -> list[tuple[str, ast.AST]]:
+        """The user's own functions, each with its file."""
+        programs = all_programs(self.operator)
+        return [one for of in programs for one in of.trees() if not is_own(one[0])]
 
-class _Seen:
+
+class _SeenState:
     """A state as properties see it; of a pipeline, ``state.vertex.field``."""
 
     def __init__(self, view: StateView, prefix: str = "") -> None:
@@ -312,7 +323,7 @@ class _Seen:
         view, whole = vars(self)["__view"], vars(self)["__prefix"] + name
         layout = view._layout
         if layout.field(whole) is None and layout.has_part(whole):
-            found: Any = _Seen(view, f"{whole}.")
+            found: Any = _SeenState(view, f"{whole}.")
         elif layout.field(whole) is None:
             raise AttributeError(name)
         else:

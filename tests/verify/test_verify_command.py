@@ -107,6 +107,10 @@ def test_every_state_over_a_domain() -> None:
     status, output = run(f"{PIPELINES}:window", "--domain", "x=0..3", "--json")
     found = json.loads(output)
     assert (status, found["states"], found["closed"]) == (0, 85, True)
+    doors = ("--domain", "turn=false,true", "--domain", "push=false,true", "--each", "silent")
+    assert run(f"{PIPELINES}:door", *doors)[0] == 0
+    status, output = run(f"{PIPELINES}:door", "--arg", "wrong=True", *doors)
+    assert (status, "turn = True, True\n  push = True, False" in output) == (1, True), output
     turns = ("--domain", "turn=false,true", "--each", "silent")
     assert run(f"{PIPELINES}:watched", *turns)[0] == 0
     status, output = run(f"{PIPELINES}:watched", "--arg", "wrong=True", *turns)

@@ -217,6 +217,6 @@ def test_what_is_said_of_random_operators(first: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(1000, 1400, 20))
+@pytest.mark.parametrize("first", range(1000, 1500, 20))
 def test_what_is_said_of_many_random_operators(first: int) -> None:
     assert sum(map(compare, range(first, first + 20))) > 20

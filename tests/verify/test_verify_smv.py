@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import specstream as ss
-from bench.verify.measure import below, no_full
+from bench.verify.measure import SEVEN, below, no_full
 from bench.verify.nusmv import Answer, MissingError, ask, library
 from examples.verify import pipelines
 from specstream.compiler.language.definitions import keep_text
@@ -136,7 +136,7 @@ def test_many_random_operators(first: int) -> None:
         compare(seed)
 
 
-@pytest.mark.parametrize("name", ["smaller_than", "product", "sum_of_odds", "window"])
+@pytest.mark.parametrize("name", SEVEN)
 def test_pipelines_of_the_paper(name: str) -> None:
     operator = getattr(pipelines, name)(modulo=3, limit=3)
     asked: dict[str, Any] = {"always": no_full(operator, 2), "can_always": "rows"}

@@ -421,7 +421,8 @@ def test_streams_end_where_somebody_says() -> None:
 def test_without_a_question_there_are_exceptions_and_dead_lines() -> None:
     report = ss.verify.check(up, domain={"x": [0, 1]}, events=30)
     assert not report.findings
-    (line,) = report.unreached
+    (dead,) = report.unreached
+    line = int(dead.removeprefix("line "))
     assert "raise" in linecache.getline(__file__, line)
     (found,) = ss.verify.check(up, domain={"x": [1, 2]}, events=30).findings
     assert (found.what, len(found.table), found.line) == ("raises ValueError", 21, line)
