@@ -55,7 +55,7 @@ def _measured() -> dict[str, Any]:
     last_bits.run_sequential(table)
     sequential = 200_000 / (time.perf_counter() - began)
     most = {"time": 600.0, "within_states": 2 * 2**BITS}
-    report = ss.verify.check(last_bits, domain={"x": (0, 1)}, always=not_negative, **most)  # type: ignore[arg-type]
+    report = ss.verify.check(last_bits, domain={"x": (0, 1)}, always=not_negative, **most)
     return {
         "states": report.states,
         "closed": report.closed,

@@ -39,6 +39,11 @@ def catalogue(say: Say) -> dict[str, Any]:
 
 def _looked_at(example: Example) -> dict[str, Any]:
     operator = example.operator
+    try:
+        operator.check_alone()
+    except ss.DeclarationError:
+        why = {"why": "it takes inputs of a pipeline, no events by itself"}
+        return {"paths": why, "states": why}
     return {"paths": _paths(operator), "states": _states(operator, example)}
 
 
