@@ -88,7 +88,7 @@ def check(
             ``domain`` as long as new states come.
         rounds: turns of a loop without a known end; what goes on longer is undecided.
         effort: work for one question to a solver, in units of about a second.
-        time: the most seconds for all.
+        time: the most seconds for all; with ``domain`` it is looked at between two events.
         memory: the most megabytes that the solvers take, together; by default as many as they need.
         confirm: a second solver repeats every step of a proof, and what it does not find as well is
             not proved.

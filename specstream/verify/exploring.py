@@ -232,7 +232,7 @@ class _CanAlways(_Labelled):
 
     def answer(self, graph: Graph, is_last: bool) -> bool:
         states, many = graph.looked_at, len(graph.of)
-        edges = states * many  # of the last state not all may be known
+        edges = states * many
         targets = np.array(graph.targets[:edges], np.int64).reshape(states, many)
         known = np.array([graph.is_known(one) for one in range(len(graph))])
         at_once = np.zeros(len(graph), bool)
@@ -393,7 +393,7 @@ def explore_pair(old: Domain, new: Domain, asked: Question, bounds: Bounds, repo
 def _note(report: Report, graph: Graph) -> None:
     report.states, report.transitions = len(graph), len(graph.targets)
     report.closed = graph.is_closed
-    report.cut_short = graph.stopped.startswith(TIME_IS_OVER)
+    report.cut_short = graph.stopped == TIME_IS_OVER
 
 
 def _verdict(of: _Question, graph: Graph, report: Report) -> Verdict:

@@ -9,7 +9,6 @@ import itertools
 import linecache
 import pkgutil
 import random
-import time
 from typing import Any
 
 import corpus
@@ -694,22 +693,6 @@ def test_columns_of_sources_and_sinks_are_asked_for_by_both_names(domain: Any) -
     assert second.said in ("refuted", "undecided"), str(report)
     if domain is not None:
         assert [first.said, second.said, second.events] == ["proved", "refuted", 1]
-
-
-def test_an_event_that_never_ends_is_ended() -> None:
-    @ss.operator(state=Up, event={"x": int}, emits={"n": int})
-    def turns(state, event, emit):
-        while state.n < event.x:
-            state.n -= 0 if event.x > 5 else -1
-
-    began = time.monotonic()
-    report = ss.verify.check(
-        turns, domain={"x": [3, 9]}, time=0.5, always=lambda state: state.n < 9, can_always="rows"
-    )
-    assert time.monotonic() - began < 20
-    assert report.cut_short
-    assert {one.said for one in report.verdicts} == {"undecided"}
-    assert "the time is over within an event, in line" in report.verdicts[0].reason
 
 
 def test_what_means_nothing_here_is_refused() -> None:
