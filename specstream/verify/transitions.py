@@ -24,6 +24,7 @@ from specstream.columns.strings import StringTable
 from specstream.compiler.language.user_code import is_own
 from specstream.declarations.containers import Container
 from specstream.declarations.state_content import StateContent
+from specstream.declarations.state_layout import Layout
 from specstream.declarations.state_view import StateView
 from specstream.definition.operator import Operator, pack_rows, sequential
 from specstream.errors import CompileError, is_of_signal_handler
@@ -189,7 +190,7 @@ class Transitions:
 
     def seen(self, state: bytes) -> Any:
         """A state as properties see it; its fields are made when they are asked for."""
-        return _SeenState(self._view(state))
+        return _SeenState(self.operator.layout, self._view(state))
 
     def shown(self, state: bytes) -> str:
         """A state in a line."""
@@ -316,14 +317,14 @@ class Transitions:
 class _SeenState:
     """A state as properties see it; of a pipeline, ``state.vertex.field``."""
 
-    def __init__(self, view: StateView, prefix: str = "") -> None:
-        vars(self).update(__view=view, __prefix=prefix)
+    def __init__(self, layout: Layout, view: StateView, prefix: str = "") -> None:
+        vars(self).update(__layout=layout, __view=view, __prefix=prefix)
 
     def __getattr__(self, name: str) -> Any:
-        view, whole = vars(self)["__view"], vars(self)["__prefix"] + name
-        layout = view._layout
+        layout, view, prefix = (vars(self)[f"__{one}"] for one in ("layout", "view", "prefix"))
+        whole = prefix + name
         if layout.field(whole) is None and layout.has_part(whole):
-            found: Any = _SeenState(view, f"{whole}.")
+            found: Any = _SeenState(layout, view, f"{whole}.")
         elif layout.field(whole) is None:
             raise AttributeError(name)
         else:
