@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -134,7 +135,7 @@ class _Each(_OfEvents):
         return not holds(self.of, **last)
 
 
-class _Labelled(_OfEvents):
+class _Labelled(_OfEvents, ABC):
     """What is answered by the graph, of what each event is called there."""
 
     def __init__(self, name: str, graph: Graph) -> None:
@@ -153,9 +154,9 @@ class _Labelled(_OfEvents):
         self._next = 2 * graph.looked_at
         return self.answer(graph, is_last)
 
+    @abstractmethod
     def answer(self, graph: Graph, is_last: bool) -> bool:
         """Looks through the graph; whether the question is answered."""
-        raise NotImplementedError
 
 
 class _Deadline(_Labelled):
